@@ -1,0 +1,1 @@
+"""The only wall to fio: job text, launch, output, probe."""

@@ -1,0 +1,318 @@
+"""Workloads x target x repetitions -> the ordered cells, with expected time and bytes.  Pure.
+
+Cells are shuffled inside each repetition by the plan's seed, so that a drifting device does not
+favour a workload, and fio's seed changes with every cell, so that no cell replays another's
+offsets.  Ceiling cells (fio's null engine, the same job shape) come first: they tell what this
+host can generate.
+"""
+
+import hashlib
+import random
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from kvbench.errors import UsageError
+from kvbench.units import MIB, format_size
+from kvbench.workload.schema import BlockShare, Engine, Role, Stream, SweepValue, Timing, Workload
+
+FORMAT = 1
+CELL_OVERHEAD_S = (
+    0.3  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
+)
+CEILING_TIMING = Timing(runtime_s=0.5, ramp_s=0.0)
+UNITS_PER_JOB_MIN = 8  # a target must hold this many blocks or chunks per submitter
+ALIGN_BYTES = MIB  # spans start and end on this, so that no LBA size and no file system minds
+
+Purpose = Literal["measure", "ceiling"]
+TargetKind = Literal["file", "block"]
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """A stream and the part of the target that it may touch."""
+
+    stream: Stream
+    offset_bytes: int
+    size_bytes: int
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """One fio invocation, fully decided.
+
+    ``point_id`` is the same in every repetition of the same point.  ``alone`` names the only
+    stream of a cell that measures a tenant by itself.
+    """
+
+    cell_id: str
+    point_id: str
+    repetition: int
+    purpose: Purpose
+    workload: str
+    workload_digest: str
+    role: Role
+    parameters: dict[str, SweepValue]
+    alone: str | None
+    placed: tuple[Placed, ...]
+    timing: Timing
+    engine: str
+    direct: bool
+    seed: int
+
+    @property
+    def writes(self) -> bool:
+        """Whether the cell writes to the target."""
+        return self.purpose == "measure" and any(p.stream.writes for p in self.placed)
+
+    @property
+    def expected_s(self) -> float:
+        """The wall time that the cell should take."""
+        return self.timing.ramp_s + self.timing.runtime_s + CELL_OVERHEAD_S
+
+
+class TargetSpec(Struct, frozen=True, kw_only=True):
+    """The target as the plan sees it."""
+
+    path: str
+    kind: TargetKind
+    size_bytes: int
+    own_file: bool  # kvbench made it, so kvbench may write it
+    logical_block_bytes: int = 512
+
+
+class Skipped(Struct, frozen=True, kw_only=True):
+    """A workload that is not run here, and why."""
+
+    workload: str
+    reason: str
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What ``kvbench run`` will do, in order."""
+
+    format: int
+    suite: str
+    seed: int
+    repetitions: int
+    target: TargetSpec
+    engine: Engine
+    direct: bool
+    workloads: tuple[Workload, ...]
+    cells: tuple[Cell, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def expected_s(self) -> float:
+        """The wall time of all cells."""
+        return sum(cell.expected_s for cell in self.cells)
+
+    @property
+    def writing_cells(self) -> int:
+        """How many cells write."""
+        return sum(cell.writes for cell in self.cells)
+
+
+def make_plan(
+    workloads: Sequence[Workload],
+    target: TargetSpec,
+    *,
+    suite: str = "",
+    repetitions: int,
+    seed: int,
+    engine: Engine = "io_uring",
+    direct: bool = True,
+    may_write: bool,
+    runtime_s: float | None = None,
+    span_bytes: int | None = None,
+) -> Plan:
+    """Return the plan of ``workloads`` on ``target``.
+
+    Args:
+        workloads: what to run, in the order in which reports show it.
+        target: what to run it on.
+        suite: the suite's name, "" when workloads were named one by one.
+        repetitions: passes over all cells; the statistical sample size.
+        seed: decides the order of cells and every offset that fio draws.
+        engine: fio's I/O engine.
+        direct: O_DIRECT, or the page cache.
+        may_write: without it workloads that write are skipped, with the reason.
+        runtime_s: overrides the runtime of every workload.
+        span_bytes: only the first so many bytes of the target are used.
+
+    Raises:
+        UsageError: nothing is left to run, or the target is too small for a workload.
+    """
+    span = target.size_bytes if span_bytes is None else span_bytes
+    if span > target.size_bytes:
+        raise UsageError(
+            f"span {format_size(span)} is larger than the target ({format_size(target.size_bytes)})",
+            where=target.path,
+        )
+    runnable: list[Workload] = []
+    skipped: list[Skipped] = []
+    for workload in workloads:
+        reason = _why_not(workload, target, may_write=may_write, engine=engine)
+        if reason:
+            skipped.append(Skipped(workload=workload.name, reason=reason))
+        else:
+            runnable.append(workload)
+    if not runnable:
+        reasons = "; ".join(f"{s.workload}: {s.reason}" for s in skipped)
+        raise UsageError(f"nothing to run: {reasons or 'no workload was named'}")
+    points = [
+        point
+        for workload in runnable
+        for point in _points(workload, span, engine=engine, direct=direct, runtime_s=runtime_s)
+    ]
+    rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
+    ordered: list[Cell] = list(_ceilings(points))
+    for repetition in range(1, repetitions + 1):
+        shuffled = points[:]
+        rng.shuffle(shuffled)
+        ordered += [msgspec.structs.replace(cell, repetition=repetition) for cell in shuffled]
+    cells = tuple(
+        msgspec.structs.replace(cell, cell_id=f"{number:04d}", seed=rng.randrange(1, 2**31))
+        for number, cell in enumerate(ordered, start=1)
+    )
+    return Plan(
+        format=FORMAT,
+        suite=suite,
+        seed=seed,
+        repetitions=repetitions,
+        target=target,
+        engine=engine,
+        direct=direct,
+        workloads=tuple(runnable),
+        cells=cells,
+        skipped=tuple(skipped),
+    )
+
+
+def min_target_bytes(workload: Workload) -> int:
+    """Return the smallest target that every point of ``workload`` fits on."""
+    return max(
+        int(UNITS_PER_JOB_MIN * s.unit_bytes * s.jobs / (s.span_percent / 100))
+        for streams, _ in _variants(workload)
+        for s in streams
+    )
+
+
+def _why_not(
+    workload: Workload, target: TargetSpec, *, may_write: bool, engine: Engine
+) -> str | None:
+    variants = [streams for streams, _ in _variants(workload)]
+    streams = [s for streams in variants for s in streams]
+    if not may_write and any(s.writes for s in streams):
+        return "it writes, and this target is only read (give --destroy to allow writing)"
+    if engine == "psync" and any(s.queue_depth > 1 for s in streams):
+        return "it needs a queue depth above 1, which psync cannot give"
+    smallest = min(s.min_block_bytes for s in streams)
+    if smallest % target.logical_block_bytes:
+        return (
+            f"its {smallest} B blocks are not a multiple of the device's "
+            f"{target.logical_block_bytes} B logical block"
+        )
+    return None
+
+
+def _variants(workload: Workload) -> Iterable[tuple[tuple[Stream, ...], dict[str, SweepValue]]]:
+    """Yield the streams and the parameters of each point of the sweep."""
+    for values in product(*(axis.values for axis in workload.sweep)):
+        parameters: dict[str, SweepValue] = {}
+        changes: dict[str, dict[str, object]] = {}
+        for axis, value in zip(workload.sweep, values, strict=True):
+            label = axis.field if len(workload.streams) == 1 else f"{axis.stream}.{axis.field}"
+            parameters[label] = value
+            changes.setdefault(axis.stream, {}).update(_as_fields(axis.field, value))
+        streams = tuple(
+            msgspec.structs.replace(stream, **changes.get(stream.name, {}))
+            for stream in workload.streams
+        )
+        yield streams, parameters
+
+
+def _as_fields(field: str, value: SweepValue) -> dict[str, object]:
+    """A swept ``block_size`` is a mix of one; every other field is itself."""
+    if field != "block_size":
+        return {field: value}
+    return {"block_mix": (BlockShare(size_bytes=int(value), percent=100),)}
+
+
+def _points(
+    workload: Workload, span_bytes: int, *, engine: Engine, direct: bool, runtime_s: float | None
+) -> list[Cell]:
+    timing = workload.timing
+    if runtime_s is not None:
+        timing = msgspec.structs.replace(timing, runtime_s=runtime_s)
+    cells = []
+    for streams, parameters in _variants(workload):
+        placed = tuple(_place(workload, stream, span_bytes) for stream in streams)
+        groups: list[tuple[str | None, tuple[Placed, ...]]] = [(None, placed)]
+        if workload.isolate:
+            groups += [(p.stream.name, (p,)) for p in placed]
+        for alone, members in groups:
+            key = msgspec.json.encode((workload.digest, sorted(parameters.items()), alone))
+            cells.append(
+                Cell(
+                    cell_id="",
+                    point_id=hashlib.sha256(key).hexdigest()[:12],
+                    repetition=0,
+                    purpose="measure",
+                    workload=workload.name,
+                    workload_digest=workload.digest,
+                    role=workload.role,
+                    parameters=parameters,
+                    alone=alone,
+                    placed=members,
+                    timing=timing,
+                    engine=engine,
+                    direct=direct,
+                    seed=0,
+                )
+            )
+    return cells
+
+
+def _place(workload: Workload, stream: Stream, span_bytes: int) -> Placed:
+    start = int(span_bytes * stream.span_start_percent / 100) // ALIGN_BYTES * ALIGN_BYTES
+    size = min(int(span_bytes * stream.span_percent / 100), span_bytes - start)
+    grain = max(stream.unit_bytes, ALIGN_BYTES) if stream.chunk_bytes is None else stream.unit_bytes
+    size = size // grain * grain
+    if size < UNITS_PER_JOB_MIN * stream.unit_bytes * stream.jobs:
+        raise UsageError(
+            f"target too small for workload {workload.name}: it needs "
+            f"{format_size(min_target_bytes(workload))} and has {format_size(span_bytes)}",
+            where=stream.name,
+            hint="use a larger target or span, or leave this workload out",
+        )
+    return Placed(stream=stream, offset_bytes=start, size_bytes=size)
+
+
+def _ceilings(points: Sequence[Cell]) -> Iterable[Cell]:
+    """One null-engine cell per distinct closed-loop shape; it has the point ids' shape, not more."""
+    for shape, cell in {ceiling_shape(cell): cell for cell in reversed(points)}.items():
+        if shape:
+            yield msgspec.structs.replace(
+                cell,
+                purpose="ceiling",
+                point_id=f"ceiling-{shape}",
+                engine="null",
+                direct=False,
+                timing=CEILING_TIMING,
+            )
+
+
+def ceiling_shape(cell: Cell) -> str:
+    """Return a key for the job shape, equal where the generator does the same work; "" if paced.
+
+    A paced (open-loop) stream does not try to go as fast as it can, so it has no ceiling.
+    """
+    if any(p.stream.rate_iops is not None for p in cell.placed):
+        return ""
+    shape = [
+        (p.stream.queue_depth, p.stream.jobs, p.stream.shape, p.stream.barrier, p.stream.direction)
+        for p in cell.placed
+    ]
+    return hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:12]

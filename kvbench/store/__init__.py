@@ -1,0 +1,1 @@
+"""results/ on disk: one folder per run, one per cell, each written once and atomically."""

@@ -1,0 +1,1 @@
+"""Data file -> Workload: what I/O is done, typed, checked and documented."""
