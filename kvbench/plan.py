@@ -147,7 +147,8 @@ def make_plan(
     span = target.size_bytes if span_bytes is None else span_bytes
     if span > target.size_bytes:
         raise UsageError(
-            f"span {format_size(span)} is larger than the target ({format_size(target.size_bytes)})",
+            f"span {format_size(span)} is larger than the target, "
+            f"which has {format_size(target.size_bytes)}",
             where=target.path,
         )
     runnable: list[Workload] = []
@@ -291,7 +292,7 @@ def _place(workload: Workload, stream: Stream, span_bytes: int) -> Placed:
 
 
 def _ceilings(points: Sequence[Cell]) -> Iterable[Cell]:
-    """One null-engine cell per distinct closed-loop shape; it has the point ids' shape, not more."""
+    """Yield one null-engine cell per distinct closed-loop shape."""
     for shape, cell in {ceiling_shape(cell): cell for cell in reversed(points)}.items():
         if shape:
             yield msgspec.structs.replace(

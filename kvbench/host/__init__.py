@@ -1,0 +1,1 @@
+"""Read the machine and decide whether a target may be touched."""

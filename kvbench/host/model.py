@@ -1,0 +1,52 @@
+"""What is known of the host and of the target.  Data only."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class DeviceCounters(Struct, frozen=True, kw_only=True):
+    """/sys/block/*/stat of the device under the target, the fields that are used."""
+
+    read_ios: int
+    read_sectors: int
+    write_ios: int
+    write_sectors: int
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """One fact about the host or the target; ``value`` None with the reason it is unknown."""
+
+    name: str
+    value: str | None
+    reason: str = ""
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """What must not change under a run: which thing the path leads to.
+
+    For a file ``device_number`` and ``inode`` bind it; for a block device its own number, size,
+    serial, wwid and disk sequence (a number the kernel never reuses).
+    """
+
+    path: str
+    real_path: str
+    kind: Literal["file", "block"]
+    device_number: str  # "major:minor": of the device itself, or of the file system of a file
+    inode: int
+    size_bytes: int
+    serial: str | None = None
+    wwid: str | None = None
+    diskseq: str | None = None
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """Whether the span under test is known to hold written data.
+
+    proven: the file's extent map shows no hole and no unwritten extent.
+    unproven: nobody can say (a block device without a record of a fill).
+    buffered: the page cache serves the reads, so the question does not arise.
+    """
+
+    state: Literal["proven", "unproven", "buffered"]
+    reason: str

@@ -1,0 +1,30 @@
+"""Where things lie in the results store.  Names only; no I/O."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+RUN_FILE = "run.json"
+END_FILE = "end.json"
+CELLS_FOLDER = "cells"
+CELL_FILE = "cell.json"
+JOB_FILE = "job.fio"
+OUTPUT_FILE = "fio.json"
+STDERR_FILE = "stderr.txt"
+LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
+REPORT_FILE = "report.html"
+TABLE_FILE = "measurements.csv"
+
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def run_id(started: datetime, label: str) -> str:
+    """Return the run's folder name: the time in UTC, sortable and without colons, and the label."""
+    fit = _UNFIT.sub("-", label).strip("-.")[:40]
+    stamp = started.strftime("%Y%m%dT%H%M%SZ")
+    return f"{stamp}-{fit}" if fit else stamp
+
+
+def cell_folder(run_folder: Path, cell_id: str) -> Path:
+    """Return the folder of a stored cell."""
+    return run_folder / CELLS_FOLDER / cell_id
