@@ -16,19 +16,36 @@ _TEMPORARY = ".partial-"
 class RunWriter:
     """The open run folder of one running session.  It alone writes there."""
 
-    def __init__(self, results: Path, record: RunRecord) -> None:
-        self.folder = results / record.run_id
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def create(cls, results: Path, record: RunRecord) -> "RunWriter":
+        """Make the folder of a new run with its ``run.json``."""
+        folder = results / record.run_id
         try:
             results.mkdir(parents=True, exist_ok=True)
-            self.folder.mkdir()
-            (self.folder / layout.CELLS_FOLDER).mkdir()
-            _write(self.folder / layout.RUN_FILE, _encode(record))
+            folder.mkdir()
+            (folder / layout.CELLS_FOLDER).mkdir()
+            _write(folder / layout.RUN_FILE, _encode(record))
         except FileExistsError:
             raise StoreError(
-                "this run exists already", where=str(self.folder), hint="give another --label"
+                "this run exists already", where=str(folder), hint="give another --label"
             ) from None
         except OSError as error:
-            raise _unwritable(self.folder, error) from error
+            raise _unwritable(folder, error) from error
+        return cls(folder)
+
+    @classmethod
+    def reopen(cls, folder: Path) -> "RunWriter":
+        """Open the folder of a run that ended early, to add the cells that are missing."""
+        try:
+            (folder / layout.END_FILE).unlink(missing_ok=True)
+            for left_over in (folder / layout.CELLS_FOLDER).glob(f"{_TEMPORARY}*"):
+                shutil.rmtree(left_over)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        return cls(folder)
 
     def begin_cell(self, cell_id: str, job_text: str) -> Path:
         """Make the temporary folder of a cell with its job file, and return it."""
@@ -56,11 +73,6 @@ class RunWriter:
         except OSError as error:
             raise _unwritable(final, error) from error
         return final
-
-    def drop_cell(self, cell_id: str) -> None:
-        """Remove what a cell left that never ran to a record."""
-        folder = self.folder / layout.CELLS_FOLDER / f"{_TEMPORARY}{cell_id}"
-        shutil.rmtree(folder, ignore_errors=True)
 
     def finish(self, record: EndRecord) -> None:
         """Write how the run ended."""

@@ -17,6 +17,11 @@ WritePolicy = Literal["plain", "dsync", "fsync"]
 Engine = Literal["io_uring", "libaio", "psync"]
 
 ROLES: tuple[Role, ...] = ("memory", "performance", "capacity")
+ROLE_MEANINGS: dict[Role, str] = {
+    "memory": "512 B to 4 KiB random reads; judged by latency and its spread",
+    "performance": "hot blocks and metadata, 16 KiB to 8 MiB, many tenants, reads under writes",
+    "capacity": "chunk-sized sequential reloads, bulk writes, the whole span",
+}
 ENGINES: tuple[Engine, ...] = ("io_uring", "libaio", "psync")
 
 

@@ -1,0 +1,44 @@
+# People call `make run`, `make test`, `make check`.  Everything else is a part of these.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help run test check lint types unit bench clean
+help: ## show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
+
+run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, write the report
+	$(BIN)/kvbench run
+
+test: $(VENV)/.dev ## set up, run all tests
+	$(BIN)/python -m pytest
+
+check: lint types test ## ruff, mypy --strict and all tests
+
+lint: $(VENV)/.dev ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## mypy --strict
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev ## the fast tests only: no fio, no devices
+	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow"
+
+bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
+	$(BIN)/python -m tests.bench
+
+clean: ## remove the virtual environment and caches; results stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info
+
+$(VENV)/.system: tests/setup.sh
+	bash tests/setup.sh $(VENV)
+	touch $@
+
+$(VENV)/.run: $(VENV)/.system pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

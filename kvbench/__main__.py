@@ -1,0 +1,5 @@
+"""``python -m kvbench``."""
+
+from kvbench.cli.main import entry
+
+entry()

@@ -1,0 +1,82 @@
+"""``kvbench doctor``: what on this machine would spoil a measurement, worst first."""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from kvbench.cli import output
+from kvbench.errors import EnvironmentMissing, ExitCode
+from kvbench.fio.probe import check_engine, find_fio
+from kvbench.host import guard, probe
+from kvbench.host.advice import Advice, advise
+from kvbench.host.model import Fact
+from kvbench.units import MIB
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="also look at this target")
+    output.add_json_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the advice; exit 3 when a measurement is not possible as things are."""
+    facts = list(probe.host_facts())
+    advice: list[Advice] = []
+    if arguments.target:
+        identity = guard.check_readable(arguments.target)
+        facts = [*probe.target_facts(identity), *facts]
+        works, reason = probe.supports_direct(identity.real_path)
+        if not works:
+            advice.append(
+                Advice(
+                    severity="blocks",
+                    text=f"O_DIRECT does not work on {identity.path}: {reason}",
+                    command="kvbench run --buffered (measures the page cache and says so)",
+                )
+            )
+    blocked = _fio(facts, arguments.target, direct=not advice)
+    advice = [*blocked, *advice, *advise(facts)]
+    if arguments.json:
+        output.print_json({"advice": advice, "facts": facts})
+    else:
+        for fact in facts:
+            print(f"{fact.name:<28}{fact.value if fact.value is not None else _unknown(fact)}")
+        print()
+        for item in advice:
+            print(f"[{item.severity}] {item.text}")
+            if item.command:
+                print(f"    {item.command}")
+        if not advice:
+            print("nothing found that would spoil a measurement")
+    blocks = any(item.severity == "blocks" for item in advice)
+    return int(ExitCode.ENVIRONMENT if blocks else ExitCode.OK)
+
+
+def _unknown(fact: Fact) -> str:
+    return f"unknown ({fact.reason})"
+
+
+def _fio(facts: list[Fact], target: str | None, *, direct: bool) -> list[Advice]:
+    """Check fio and io_uring with real reads: on the target, or on a small file of our own."""
+    try:
+        tool = find_fio()
+        facts.insert(0, Fact(name="fio", value=f"{tool.version_text} ({tool.path})"))
+        with tempfile.TemporaryDirectory(prefix="kvbench-") as folder:
+            path = target
+            if path is None:
+                path = str(Path(folder) / "probe.dat")
+                Path(path).write_bytes(b"\1" * MIB)
+                direct = probe.supports_direct(path)[0]
+            check_engine(
+                tool,
+                "io_uring",
+                target_path=path,
+                direct=direct,
+                workdir=Path(folder),
+                registered=True,
+            )
+            facts.insert(1, Fact(name="io_uring", value="works"))
+    except EnvironmentMissing as error:
+        return [Advice(severity="blocks", text=error.message, command=error.hint)]
+    return []

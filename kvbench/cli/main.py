@@ -1,0 +1,108 @@
+"""kvbench's entry: find the verb, run it, turn any failure into one sentence and an exit code.
+
+A verb's module is imported only when it is called, so that ``kvbench --help`` stays quick.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Protocol, cast
+
+from kvbench import __version__
+from kvbench.errors import ExitCode, KvbenchError
+
+VERBS: dict[str, str] = {
+    "run": "measure a target with a suite or with single workloads",
+    "plan": "show what run would do: cells, time, bytes written; does no I/O",
+    "list": "list workloads, suites, roles or runs",
+    "show": "print the fio job of a workload, which plain fio runs as it is",
+    "report": "rebuild the report of a stored run from its archive",
+    "doctor": "say what on this machine would spoil a measurement, and what mends it",
+}
+
+EXIT_CODES = """exit codes:
+  0 pass   1 regression or requirement missed   2 usage or file   3 environment
+  4 a cell failed or is invalid   5 results store   6 inconclusive   7 refused for safety
+  70 bug in kvbench   130 interrupted (what was measured is kept)"""
+
+
+class Verb(Protocol):
+    """What a verb's module provides."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the verb's arguments."""
+
+    def execute(self, arguments: argparse.Namespace) -> int:
+        """Do it and return the exit code."""
+
+
+def main(argv: list[str]) -> int:
+    """Run kvbench with ``argv`` (without the program's name) and return the exit code."""
+    try:
+        if argv and argv[0] in VERBS:
+            return _run_verb(argv[0], argv[1:])
+        return _without_verb(argv)
+    except KvbenchError as error:
+        _say(f"error: {error}")
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away (`kvbench list | head`): nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except Exception as error:
+        if os.environ.get("KVBENCH_TRACEBACK"):
+            raise
+        _say(
+            f"bug in kvbench: {type(error).__name__}: {error} "
+            "(set KVBENCH_TRACEBACK=1 to see where, and report it)"
+        )
+        return int(ExitCode.BUG)
+
+
+def entry() -> None:
+    """Console-script entry."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def verb_parser(name: str) -> tuple[argparse.ArgumentParser, Verb]:
+    """Return the parser of one verb and the verb."""
+    verb = cast("Verb", importlib.import_module(f"kvbench.cli.{name}"))
+    parser = argparse.ArgumentParser(
+        prog=f"kvbench {name}", description=VERBS[name].capitalize() + ".", allow_abbrev=False
+    )
+    verb.add_arguments(parser)
+    return parser, verb
+
+
+def _run_verb(name: str, argv: list[str]) -> int:
+    parser, verb = verb_parser(name)
+    command = argparse.Namespace(command=("kvbench", name, *argv))
+    return verb.execute(parser.parse_args(argv, command))
+
+
+def _without_verb(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="kvbench",
+        description="Measure an SSD as a tier of the KV cache of LLM serving.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"kvbench {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name, summary in VERBS.items():
+        verbs.add_parser(name, help=summary, add_help=False)
+    parser.parse_args(argv)
+    parser.print_help(sys.stderr)
+    return int(ExitCode.USAGE)
+
+
+def _say(text: str) -> None:
+    print(f"kvbench: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    entry()

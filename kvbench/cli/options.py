@@ -1,0 +1,165 @@
+"""The options that ``run`` and ``plan`` share, and the plan that they lead to."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from kvbench import target
+from kvbench.errors import UsageError
+from kvbench.host import guard, probe
+from kvbench.host.model import Identity
+from kvbench.plan import Plan, TargetSpec, make_plan
+from kvbench.units import parse_duration, parse_size
+from kvbench.workload import catalog
+from kvbench.workload.schema import ENGINES, ROLES, Workload
+
+DEFAULT_SUITE = "quick"
+DEFAULT_SEED = 20260701  # any fixed number: the same command draws the same offsets
+REPETITIONS_MAX = 1000
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A plan and what it was made from.  ``identity`` is None for a default target not yet made."""
+
+    plan: Plan
+    identity: Identity | None
+    default_target: bool
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what decides a plan."""
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="file or block device to measure; without it kvbench makes and fills its own file "
+        "in the results folder",
+    )
+    what = parser.add_argument_group("what to run")
+    what.add_argument("--suite", metavar="S", help=f"a suite (default: {DEFAULT_SUITE})")
+    what.add_argument(
+        "--workload",
+        action="append",
+        default=[],
+        metavar="W",
+        help="a workload by name, or a .toml file; may be given again",
+    )
+    what.add_argument(
+        "--role",
+        action="append",
+        default=[],
+        choices=ROLES,
+        help="only workloads of this role; may be given again",
+    )
+    what.add_argument(
+        "--repetitions", type=int, metavar="N", help="passes over all cells (default: the suite's)"
+    )
+    what.add_argument(
+        "--runtime", metavar="S", help="measured seconds per cell (default: the workload's)"
+    )
+    what.add_argument(
+        "--seed", type=int, default=DEFAULT_SEED, help="decides the order and the offsets"
+    )
+    where = parser.add_argument_group("where")
+    where.add_argument(
+        "--span",
+        metavar="SIZE",
+        help="use only the first SIZE bytes of TARGET; the size of the default target "
+        "(default: all of it; 2GiB)",
+    )
+    where.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
+    )
+    where.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="io_uring",
+        help="fio's I/O engine; never changed unless asked here, and shown in every report",
+    )
+    where.add_argument(
+        "--buffered",
+        action="store_true",
+        help="go through the page cache instead of O_DIRECT; the report says so",
+    )
+    where.add_argument(
+        "--destroy",
+        metavar="TARGET",
+        help="the same TARGET again: allows writing to it, which destroys what it holds",
+    )
+
+
+def choose(arguments: argparse.Namespace) -> Choice:
+    """Return the plan that the arguments ask for.  Reads the target's facts; does no I/O on it."""
+    workloads, suite, repetitions = _workloads(arguments)
+    span = parse_size(arguments.span, where="--span") if arguments.span else None
+    runtime = None
+    if arguments.runtime is not None:
+        runtime = parse_duration(arguments.runtime, where="--runtime")
+        if not 0.1 <= runtime <= 24 * 3600:
+            raise UsageError(
+                f"runtime {runtime:g} s is not within 0.1 s to 24 h", where="--runtime"
+            )
+    if arguments.destroy is not None and arguments.target is None:
+        raise UsageError("--destroy needs TARGET, named twice", where=arguments.destroy)
+    spec, identity, default = _target(arguments, span)
+    plan = make_plan(
+        workloads,
+        spec,
+        suite=suite,
+        repetitions=repetitions,
+        seed=arguments.seed,
+        engine=arguments.engine,
+        direct=not arguments.buffered,
+        may_write=spec.own_file or arguments.destroy is not None,
+        runtime_s=runtime,
+        span_bytes=None if default else span,
+    )
+    return Choice(plan=plan, identity=identity, default_target=default)
+
+
+def _workloads(arguments: argparse.Namespace) -> tuple[Sequence[Workload], str, int]:
+    """Return the workloads, the suite's name ("" for none) and the repetitions."""
+    if arguments.workload:
+        if arguments.suite:
+            raise UsageError("give --suite or --workload, not both")
+        names = dict.fromkeys(arguments.workload)
+        found: list[Workload] = [catalog.find_workload(name) for name in names]
+        suite_name = ""
+        repetitions = catalog.find_suite(DEFAULT_SUITE).repetitions
+    else:
+        suite = catalog.find_suite(arguments.suite or DEFAULT_SUITE)
+        found = list(catalog.suite_workloads(suite))
+        suite_name, repetitions = suite.name, suite.repetitions
+    if arguments.role:
+        found = [workload for workload in found if workload.role in arguments.role]
+        if not found:
+            raise UsageError(f"no workload here has the role {' or '.join(arguments.role)}")
+    if arguments.repetitions is not None:
+        repetitions = arguments.repetitions
+    if not 1 <= repetitions <= REPETITIONS_MAX:
+        raise UsageError(
+            f"{repetitions} is not within 1 to {REPETITIONS_MAX}", where="--repetitions"
+        )
+    return found, suite_name, repetitions
+
+
+def _target(
+    arguments: argparse.Namespace, span: int | None
+) -> tuple[TargetSpec, Identity | None, bool]:
+    if arguments.target is None:
+        path = target.default_path(arguments.results)
+        size = span or target.DEFAULT_SIZE_BYTES
+        spec = TargetSpec(path=str(path), kind="file", size_bytes=size, own_file=True)
+        target.needs_making(path, size)
+        return spec, None, True
+    identity = guard.check_readable(arguments.target)
+    spec = TargetSpec(
+        path=identity.real_path,
+        kind=identity.kind,
+        size_bytes=identity.size_bytes,
+        own_file=identity.kind == "file" and target.is_own(Path(identity.real_path)),
+        logical_block_bytes=probe.logical_block_bytes(identity),
+    )
+    return spec, identity, False

@@ -1,0 +1,99 @@
+"""``kvbench plan``: what ``run`` would do."""
+
+import argparse
+from collections import Counter
+
+from kvbench.cli import output
+from kvbench.cli.options import add_plan_arguments, choose
+from kvbench.errors import ExitCode
+from kvbench.plan import Plan
+from kvbench.units import format_clock, format_size
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_plan_arguments(parser)
+    output.add_json_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the plan and touch nothing."""
+    plan = choose(arguments).plan
+    if arguments.json:
+        output.print_json({"plan": plan, **totals(plan)})
+    else:
+        print("\n".join(describe(plan)))
+    return int(ExitCode.OK)
+
+
+def totals(plan: Plan) -> dict[str, object]:
+    """Return the plan's sums, for ``--json``."""
+    return {
+        "cells": len(plan.cells),
+        "expected_s": round(plan.expected_s, 1),
+        "writing_cells": plan.writing_cells,
+        "fill_bytes": plan.target.size_bytes if plan.target.own_file else 0,
+        "paced_write_bytes_max": paced_write_bytes(plan),
+        "unpaced_writing_streams": unpaced_writers(plan),
+    }
+
+
+def paced_write_bytes(plan: Plan) -> int:
+    """Return the bytes that paced writers write over the whole plan."""
+    return round(
+        sum(
+            placed.stream.rate_iops
+            * placed.stream.mean_block_bytes
+            * (cell.timing.runtime_s + cell.timing.ramp_s)
+            for cell in plan.cells
+            if cell.purpose == "measure"
+            for placed in cell.placed
+            if placed.stream.direction == "write" and placed.stream.rate_iops is not None
+        )
+    )
+
+
+def unpaced_writers(plan: Plan) -> list[str]:
+    """Return the writers whose bytes depend on how fast the device is, as workload/stream."""
+    return sorted(
+        {
+            f"{cell.workload}/{placed.stream.name}"
+            for cell in plan.cells
+            if cell.purpose == "measure"
+            for placed in cell.placed
+            if placed.stream.writes and placed.stream.rate_iops is None
+        }
+    )
+
+
+def describe(plan: Plan) -> list[str]:
+    """Return the plan as lines of text."""
+    target = plan.target
+    kind = "kvbench's own file" if target.own_file else target.kind
+    mode = "O_DIRECT" if plan.direct else "buffered (page cache)"
+    lines = [
+        f"target      {target.path} ({kind}, {format_size(target.size_bytes)})",
+        f"engine      {plan.engine}, {mode}",
+        f"cells       {len(plan.cells)} in {plan.repetitions} repetitions, "
+        f"about {format_clock(plan.expected_s)}",
+    ]
+    if target.own_file:
+        lines.append(f"fill        {format_size(target.size_bytes)} once, when not yet written")
+    if plan.writing_cells:
+        paced = format_size(paced_write_bytes(plan))
+        writes = f"{plan.writing_cells} cells write; paced writers {paced}"
+        free = unpaced_writers(plan)
+        if free:
+            writes += f"; as fast as the device takes it: {', '.join(free)}"
+        lines.append(f"writes      {writes}")
+    else:
+        lines.append("writes      none")
+    points = Counter((cell.workload, cell.role) for cell in plan.cells if cell.repetition == 1)
+    lines.append("")
+    lines.append(f"{'workload':<22}{'role':<14}points")
+    lines += [f"{name:<22}{role:<14}{count}" for (name, role), count in sorted(points.items())]
+    ceilings = sum(cell.purpose == "ceiling" for cell in plan.cells)
+    if ceilings:
+        lines.append(f"{'(host ceiling)':<22}{'':<14}{ceilings}, once, on fio's null engine")
+    lines += [f"skipped     {skipped.workload}: {skipped.reason}" for skipped in plan.skipped]
+    return lines

@@ -1,0 +1,81 @@
+"""From a stored run to what a person reads: measure, view, files.  Used by ``run``, ``report``."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from kvbench.errors import ExitCode
+from kvbench.measure.model import MeasuredRun
+from kvbench.measure.run import measure_run
+from kvbench.report import html, text, view
+from kvbench.report.view import ReportView
+from kvbench.store import layout
+from kvbench.store.read import RunArchive, read_run
+from kvbench.store.write import write_derived
+
+
+class Reported(Struct, frozen=True, kw_only=True, eq=False):
+    """A run with what was made from it."""
+
+    archive: RunArchive
+    run: MeasuredRun
+    view: ReportView
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the archive says of the run: interrupted, a cell failed, or nothing wrong."""
+        if self.run.end is not None and self.run.end.end == "interrupted":
+            return ExitCode.INTERRUPTED
+        bad = any(cell.outcome in {"invalid", "failed"} for cell in self.run.cells)
+        ended = self.run.end is not None and self.run.end.end == "complete"
+        return ExitCode.OK if ended and not bad else ExitCode.CELL_FAILED
+
+
+def read_and_measure(folder: Path) -> Reported:
+    """Return the run under ``folder``, measured and ready to be shown."""
+    archive = read_run(folder)
+    run = measure_run(archive)
+    jobs = {cell.record.cell.cell_id: cell.job_text() for cell in archive.cells}
+    return Reported(archive=archive, run=run, view=view.build(run, jobs))
+
+
+def summary_text(reported: Reported, *, ascii_only: bool) -> str:
+    """Return the terminal summary."""
+    return text.render(reported.view, ascii_only=ascii_only)
+
+
+def write_files(reported: Reported, html_file: Path | None, csv_file: Path | None) -> list[Path]:
+    """Write the HTML page and the table, by default into the run's folder; return where."""
+    from kvbench.measure.table import to_csv
+
+    page = html_file or reported.archive.folder / layout.REPORT_FILE
+    table = csv_file or reported.archive.folder / layout.TABLE_FILE
+    write_derived(page, html.render(reported.view))
+    write_derived(table, to_csv(reported.run))
+    return [page, table]
+
+
+def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
+    """Return the answer of ``--json``."""
+    outcomes: dict[str, int] = {}
+    for cell in reported.run.cells:
+        outcomes[cell.outcome] = outcomes.get(cell.outcome, 0) + 1
+    return {
+        "run_id": reported.run.record.run_id,
+        "folder": str(reported.archive.folder),
+        "end": reported.run.end,
+        "exit_code": int(reported.exit_code),
+        "outcomes": outcomes,
+        "summaries": reported.run.summaries,
+        "cells": [
+            {
+                "cell_id": cell.cell.cell_id,
+                "outcome": cell.outcome,
+                "findings": cell.findings,
+            }
+            for cell in reported.run.cells
+            if cell.findings
+        ],
+        "damage": reported.run.damage,
+        "files": [str(path) for path in files],
+    }

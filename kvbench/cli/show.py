@@ -1,0 +1,69 @@
+"""``kvbench show``: the fio job of one point of a workload, which plain fio runs as it is."""
+
+import argparse
+from pathlib import Path
+
+from kvbench.cli import output
+from kvbench.cli.options import add_plan_arguments, choose
+from kvbench.errors import ExitCode, UsageError
+from kvbench.fio.jobfile import render
+from kvbench.plan import Cell
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("name", metavar="WORKLOAD", help="a workload by name, or a .toml file")
+    parser.add_argument(
+        "--point", type=int, default=1, metavar="N", help="which point of the sweep (default: 1)"
+    )
+    add_plan_arguments(parser)
+    output.add_json_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the job text of one point; ``--json`` prints all points."""
+    if arguments.workload or arguments.suite:
+        raise UsageError("show takes one WORKLOAD, without --workload or --suite")
+    arguments.workload = [arguments.name]
+    arguments.destroy = arguments.destroy or arguments.target  # printing a job writes nothing
+    plan = choose(arguments).plan
+    points = _points(plan.cells)
+    if arguments.json:
+        output.print_json(
+            {
+                "workload": plan.workloads[0],
+                "points": [
+                    {
+                        "point_id": cell.point_id,
+                        "parameters": cell.parameters,
+                        "alone": cell.alone,
+                        "job": render(cell, plan.target.path),
+                    }
+                    for cell in points
+                ],
+            }
+        )
+        return int(ExitCode.OK)
+    if not 1 <= arguments.point <= len(points):
+        raise UsageError(f"{arguments.name} has points 1 to {len(points)}", where="--point")
+    cell = points[arguments.point - 1]
+    print(render(cell, plan.target.path), end="")
+    output.advise(f"point {arguments.point} of {len(points)}; --point N shows another")
+    if not Path(plan.target.path).exists():
+        output.advise(f"{plan.target.path} does not exist yet; kvbench run makes and fills it")
+    return int(ExitCode.OK)
+
+
+def _points(cells: tuple[Cell, ...]) -> list[Cell]:
+    """Return one cell per point, in the order of the sweep (the plan itself is shuffled)."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.purpose == "measure":
+            first.setdefault(cell.point_id, cell)
+    return sorted(
+        first.values(), key=lambda cell: (cell.alone or "", [*map(_rank, cell.parameters.values())])
+    )
+
+
+def _rank(value: float | str) -> tuple[int, float, str]:
+    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")

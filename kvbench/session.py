@@ -1,0 +1,168 @@
+"""The only loop with effects: check the target, launch a cell, store it, go on to the next.
+
+It measures nothing itself and judges nothing: what a cell is worth is decided later, from the
+archive.  It goes on after a failed cell and stops where going on would be wrong: the target is no
+longer the same thing, a fio process could not be ended, or the store cannot be written.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from kvbench.errors import KvbenchError, StoreError
+from kvbench.fio.jobfile import render
+from kvbench.fio.launch import LaunchResult, LiveCounters, launch
+from kvbench.fio.probe import FioTool
+from kvbench.host import guard, probe
+from kvbench.host.model import Identity
+from kvbench.plan import Cell, Plan
+from kvbench.store import layout
+from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
+from kvbench.store.write import RunWriter
+
+TIMEOUT_SPARE_S = 30.0  # beyond ramp and runtime: a slow device may take this long to drain
+
+
+class Observer(Protocol):
+    """What a run tells while it goes on."""
+
+    def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
+        """A cell starts; ``left_s`` is the expected time to the end of the plan."""
+
+    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
+        """A cell has been running for a while."""
+
+    def cell_stored(self, cell: Cell, record: CellRecord) -> None:
+        """A cell is on disk."""
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    tool: FioTool,
+    identity: Identity,
+    writer: RunWriter,
+    observer: Observer,
+    stop: threading.Event,
+    done: frozenset[str] = frozenset(),
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> EndRecord:
+    """Run every cell of ``plan`` that is not in ``done`` and return how the run ended.
+
+    Args:
+        plan: what to run, in order.
+        tool: the fio to run it with.
+        identity: the target, checked again before every cell.
+        writer: the run folder.
+        observer: told of every step.
+        stop: set by a signal handler; the running cell is ended and kept.
+        done: ids of cells that an earlier session stored.
+        now: the clock of the records.
+
+    Raises:
+        StoreError: the run folder can no longer be written; what it holds is kept.
+    """
+    device = probe.device_under(identity)
+    todo = [cell for cell in plan.cells if cell.cell_id not in done]
+    left_s = sum(cell.expected_s for cell in todo)
+    stored = len(done)
+    end: RunEnd = "complete"
+    reason = ""
+    for cell in todo:
+        if stop.is_set():
+            end, reason = "interrupted", "stopped by the user"
+            break
+        observer.cell_started(cell, stored + 1, len(plan.cells), left_s)
+        try:
+            guard.same_device(identity)
+            record = _run_cell(
+                cell,
+                tool=tool,
+                identity=identity,
+                device=device,
+                writer=writer,
+                observer=observer,
+                stop=stop,
+                now=now,
+            )
+        except StoreError:
+            raise
+        except KvbenchError as error:
+            end, reason = "failed", str(error)
+            break
+        stored += 1
+        left_s -= cell.expected_s
+        observer.cell_stored(cell, record)
+        if record.end == "interrupted":
+            end, reason = "interrupted", "stopped by the user"
+            break
+        if record.survivors:
+            pids = ", ".join(map(str, record.survivors))
+            end, reason = "failed", f"fio could not be ended (pid {pids}), the target is not quiet"
+            break
+    finished = EndRecord(
+        format=FORMAT, end=end, ended_at=_stamp(now()), cells_done=stored, reason=reason
+    )
+    writer.finish(finished)
+    return finished
+
+
+def _run_cell(
+    cell: Cell,
+    *,
+    tool: FioTool,
+    identity: Identity,
+    device: str | None,
+    writer: RunWriter,
+    observer: Observer,
+    stop: threading.Event,
+    now: Callable[[], datetime],
+) -> CellRecord:
+    argv = (tool.path, "--output-format=json+", layout.JOB_FILE)
+    folder = writer.begin_cell(cell.cell_id, render(cell, identity.real_path))
+    started = now()
+    before = probe.device_counters(device) if device else None
+    result = launch(
+        argv,
+        cwd=folder,
+        timeout_s=cell.timing.ramp_s + cell.timing.runtime_s + TIMEOUT_SPARE_S,
+        stdout=folder / layout.OUTPUT_FILE,
+        stderr=folder / layout.STDERR_FILE,
+        on_tick=lambda counters: observer.cell_running(cell, counters),
+        stop=stop,
+    )
+    after = probe.device_counters(device) if device else None
+    _drop_needless_logs(folder)
+    record = CellRecord(
+        format=FORMAT,
+        cell=cell,
+        argv=argv,
+        started_at=_stamp(started),
+        wall_s=result.wall_s,
+        end=result.end,
+        exit_code=result.exit_code,
+        survivors=result.survivors,
+        device=device,
+        before=before,
+        after=after,
+        note=_note(result),
+    )
+    writer.commit_cell(record)
+    return record
+
+
+def _drop_needless_logs(folder: Path) -> None:
+    """Keep the log of whole latencies: fio adds two more that say the same in parts."""
+    for part in ("clat", "slat"):
+        for path in folder.glob(f"{layout.LATENCY_LOG_PREFIX}_{part}.*.log"):
+            path.unlink()
+
+
+def _note(result: LaunchResult) -> str:
+    return f"ended by {', '.join(result.escalation)}" if result.escalation else ""
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")

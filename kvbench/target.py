@@ -1,0 +1,164 @@
+"""Make, fill and prove the file that kvbench uses when it is given no target.
+
+The file and its record lie in the results folder.  The record binds the file by its inode, so
+that a file of somebody else under the same name is never taken for kvbench's own.
+"""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from kvbench.errors import EnvironmentMissing, Refused, StoreError
+from kvbench.fio.jobfile import render_fill
+from kvbench.fio.launch import launch
+from kvbench.fio.output import parse
+from kvbench.fio.probe import FioTool
+from kvbench.host.extents import prove_written
+from kvbench.host.model import Written
+from kvbench.units import GIB, MIB, format_size
+
+DEFAULT_SIZE_BYTES = 2 * GIB
+_FILE = "target.dat"
+_RECORD = "target.json"
+_SPARE_BYTES = 64 * MIB  # left free beside the file, so that results can still be stored
+_FILL_RATE_MIN = 10 * MIB  # bytes per second; a slower fill is taken for a hang
+
+
+class _Own(Struct, frozen=True):
+    device: int
+    inode: int
+    size_bytes: int
+
+
+def default_path(results: Path) -> Path:
+    """Return where the embedded default target lies."""
+    return results.resolve() / _FILE
+
+
+def is_own(path: Path) -> bool:
+    """Return whether kvbench made this very file."""
+    try:
+        own = msgspec.json.decode((path.parent / _RECORD).read_bytes(), type=_Own)
+        status = path.stat()
+    except (OSError, msgspec.DecodeError):
+        return False
+    return path.name == _FILE and (own.device, own.inode) == (status.st_dev, status.st_ino)
+
+
+def needs_making(path: Path, size_bytes: int) -> bool:
+    """Return whether the default target must be made anew: absent, or of another size.
+
+    Raises:
+        Refused: something that kvbench did not make stands in its place.
+    """
+    if not path.exists() and not path.is_symlink():
+        return True
+    if not is_own(path):
+        raise Refused(
+            "is in the place of kvbench's own target, but kvbench did not make it",
+            where=str(path),
+            hint="move it away, or name it as TARGET to read from it",
+        )
+    return path.stat().st_size != size_bytes
+
+
+def make(path: Path, size_bytes: int) -> None:
+    """Create the default target with its space reserved, not yet filled.
+
+    Raises:
+        StoreError: no space, or the folder cannot be written.
+    """
+    folder = path.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        free = shutil.disk_usage(folder).free
+        if free < size_bytes + _SPARE_BYTES:
+            raise _no_space(path, size_bytes, free)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            _reserve(descriptor, size_bytes)
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        own = _Own(device=status.st_dev, inode=status.st_ino, size_bytes=size_bytes)
+        (folder / _RECORD).write_bytes(msgspec.json.encode(own))
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StoreError(
+            f"the default target cannot be made: {error.strerror}",
+            where=str(path),
+            hint="choose another folder with --results, or a smaller --span",
+        ) from error
+
+
+def fill(path: Path, size_bytes: int, *, tool: FioTool, direct: bool, engine: str) -> None:
+    """Write the whole file once with incompressible data, through fio.
+
+    Raises:
+        EnvironmentMissing: fio could not; the message is fio's own.
+    """
+    folder = path.parent / f".fill-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        job = folder / "fill.fio"
+        job.write_text(render_fill(str(path), size_bytes, direct=direct, engine=engine))
+        result = launch(
+            [tool.path, "--output-format=json", job.name],
+            cwd=folder,
+            timeout_s=60 + size_bytes / _FILL_RATE_MIN,
+            stdout=folder / "out.json",
+            stderr=folder / "err.txt",
+        )
+        if result.end == "interrupted":
+            raise KeyboardInterrupt
+        said = (folder / "out.json").read_text(errors="replace")
+        errors = (folder / "err.txt").read_text(errors="replace")
+        if result.end != "exited" or result.exit_code != 0:
+            lines = [line for line in (said + errors).splitlines() if line.startswith("fio:")]
+            cause = lines[0] if lines else f"fio ended with {result.end}, code {result.exit_code}"
+            raise EnvironmentMissing(
+                f"the target could not be filled: {cause}",
+                where=str(path),
+                hint="free space, or choose another folder with --results",
+            )
+        written = sum(job.write.io_bytes for job in parse(said, stderr=errors).jobs if job.write)
+        if written != size_bytes:
+            raise EnvironmentMissing(
+                f"the fill wrote {written} of {size_bytes} bytes", where=str(path)
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def prove(path: Path, size_bytes: int, *, direct: bool) -> Written:
+    """Return whether the first ``size_bytes`` of a file are known to hold written data."""
+    if not direct:
+        return Written(
+            state="buffered", reason="the page cache serves the reads; this is not the device"
+        )
+    return prove_written(path, 0, size_bytes)
+
+
+def _reserve(descriptor: int, size_bytes: int) -> None:
+    """Reserve the blocks first: a full disk shows before anything is written, not at 90 %."""
+    try:
+        os.posix_fallocate(descriptor, 0, size_bytes)
+    except OSError as error:
+        if error.errno in {errno.EOPNOTSUPP, errno.EINVAL}:  # no fallocate here
+            os.ftruncate(descriptor, size_bytes)
+        else:
+            raise
+
+
+def _no_space(path: Path, size_bytes: int, free_bytes: int) -> StoreError:
+    return StoreError(
+        f"the default target needs {format_size(size_bytes)} and {format_size(free_bytes)} is free",
+        where=str(path),
+        hint="free space, choose another folder with --results, or give a smaller --span",
+    )
