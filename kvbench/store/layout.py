@@ -21,7 +21,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 def run_id(started: datetime, label: str) -> str:
     """Return the run's folder name: the time in UTC, sortable and without colons, and the label."""
     fit = _UNFIT.sub("-", label).strip("-.")[:40]
-    stamp = started.strftime("%Y%m%dT%H%M%SZ")
+    stamp = f"{started:%Y%m%dT%H%M%S}.{started.microsecond // 1000:03d}Z"
     return f"{stamp}-{fit}" if fit else stamp
 
 

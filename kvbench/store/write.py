@@ -25,6 +25,9 @@ class RunWriter:
         folder = results / record.run_id
         try:
             results.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(results, error) from error
+        try:
             folder.mkdir()
             (folder / layout.CELLS_FOLDER).mkdir()
             _write(folder / layout.RUN_FILE, _encode(record))

@@ -1,0 +1,186 @@
+"""The run folder: written once, atomic per cell, damage told, never lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kvbench.errors import ExitCode, StoreError
+from kvbench.store import layout
+from kvbench.store.read import find_run, list_runs, read_run
+from kvbench.store.records import FORMAT
+from kvbench.store.write import RunWriter, write_derived
+from tests.records import a_cell_record, a_plan, a_run_record, an_end_record
+
+JOB = "[global]\nioengine=io_uring\n"
+
+
+def a_stored_run(results: Path, run_id: str = "20260701T120000Z", cells: int = 2) -> Path:
+    plan = a_plan()
+    writer = RunWriter.create(results, a_run_record(plan, run_id))
+    for cell in plan.cells[:cells]:
+        folder = writer.begin_cell(cell.cell_id, JOB)
+        (folder / layout.OUTPUT_FILE).write_text('{"fio version": "fio-3.33"}')
+        writer.commit_cell(a_cell_record(cell))
+    writer.finish(an_end_record())
+    return writer.folder
+
+
+def test_what_was_written_is_read_back_equal(tmp_path: Path) -> None:
+    plan = a_plan()
+    folder = a_stored_run(tmp_path)
+    archive = read_run(folder)
+    assert archive.record == a_run_record(plan)
+    assert [cell.record.cell for cell in archive.cells] == list(plan.cells[:2])
+    assert archive.cells[0].job_text() == JOB
+    assert archive.cells[0].output_text().startswith("{")
+    assert archive.cells[0].stderr_text() == ""
+    assert archive.end == an_end_record()
+    assert archive.damage == ()
+
+
+def test_a_cell_that_was_not_committed_is_not_in_the_archive(tmp_path: Path) -> None:
+    plan = a_plan()
+    writer = RunWriter.create(tmp_path, a_run_record(plan))
+    writer.begin_cell(plan.cells[0].cell_id, JOB)
+    archive = read_run(writer.folder)
+    assert archive.cells == ()
+    assert archive.end is None
+
+
+def test_a_killed_writer_loses_at_most_the_running_cell(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        f"""
+        import os, signal
+        from pathlib import Path
+        from kvbench.store.write import RunWriter
+        from tests.records import a_cell_record, a_plan, a_run_record
+        plan = a_plan()
+        writer = RunWriter.create(Path({str(tmp_path)!r}), a_run_record(plan))
+        for cell in plan.cells[:3]:
+            writer.begin_cell(cell.cell_id, "job")
+            if cell is plan.cells[2]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            writer.commit_cell(a_cell_record(cell))
+        """
+    )
+    root = Path(__file__).resolve().parents[2]
+    died = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    )
+    assert died.returncode == -signal.SIGKILL
+    archive = read_run(list_runs(tmp_path)[0])
+    assert [cell.record.cell.cell_id for cell in archive.cells] == ["0001", "0002"]
+    assert archive.damage == ()
+
+
+def test_reopening_drops_the_half_cell_and_keeps_the_rest(tmp_path: Path) -> None:
+    plan = a_plan()
+    folder = a_stored_run(tmp_path, cells=2)
+    writer = RunWriter.reopen(folder)
+    writer.begin_cell("0003", JOB)
+    writer = RunWriter.reopen(folder)
+    assert [path.name for path in sorted((folder / layout.CELLS_FOLDER).iterdir())] == [
+        "0001",
+        "0002",
+    ]
+    writer.begin_cell("0003", JOB)
+    writer.commit_cell(a_cell_record(plan.cells[2]))
+    archive = read_run(folder)
+    assert archive.end is None
+    assert len(archive.cells) == 3
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    a_stored_run(tmp_path)
+    with pytest.raises(StoreError, match="exists already"):
+        a_stored_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b'{"format": 1}', b"\xff\xfe\x00", b"[]", b'{"format": "one"}', b"null"]
+)
+def test_a_damaged_run_file_is_one_sentence_and_exit_5(tmp_path: Path, damage: bytes) -> None:
+    folder = a_stored_run(tmp_path)
+    (folder / layout.RUN_FILE).write_bytes(damage)
+    with pytest.raises(StoreError, match=r"run\.json: is damaged") as caught:
+        read_run(folder)
+    assert caught.value.exit_code == ExitCode.STORE
+
+
+def test_a_newer_format_is_refused_and_not_guessed_at(tmp_path: Path) -> None:
+    folder = a_stored_run(tmp_path)
+    newer = msgspec.json.decode((folder / layout.RUN_FILE).read_bytes()) | {"format": FORMAT + 1}
+    (folder / layout.RUN_FILE).write_bytes(msgspec.json.encode(newer))
+    with pytest.raises(StoreError, match="format 2, this kvbench reads up to 1"):
+        read_run(folder)
+
+
+def test_a_damaged_cell_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
+    folder = a_stored_run(tmp_path)
+    (layout.cell_folder(folder, "0001") / layout.CELL_FILE).write_text("{ cut")
+    archive = read_run(folder)
+    assert [cell.record.cell.cell_id for cell in archive.cells] == ["0002"]
+    assert len(archive.damage) == 1
+    assert "0001" in archive.damage[0]
+
+
+def test_a_folder_that_cannot_be_written_is_exit_5_with_advice(tmp_path: Path) -> None:
+    not_a_folder = tmp_path / "results"
+    not_a_folder.write_text("a file stands here")
+    with pytest.raises(StoreError, match="cannot be written") as caught:
+        RunWriter.create(not_a_folder, a_run_record())
+    assert "--results" in str(caught.value)
+
+
+def test_a_full_disk_keeps_the_cells_that_were_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = a_plan()
+    writer = RunWriter.create(tmp_path, a_run_record(plan))
+    writer.begin_cell("0001", JOB)
+    writer.commit_cell(a_cell_record(plan.cells[0]))
+    writer.begin_cell("0002", JOB)
+
+    def full(_path: Path, _data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        writer.commit_cell(a_cell_record(plan.cells[1]))
+    monkeypatch.undo()
+    assert [cell.record.cell.cell_id for cell in read_run(writer.folder).cells] == ["0001"]
+
+
+def test_runs_are_found_by_id_by_folder_and_as_latest(tmp_path: Path) -> None:
+    first = a_stored_run(tmp_path, "20260701T120000Z")
+    second = a_stored_run(tmp_path, "20260702T120000Z-after")
+    assert find_run(tmp_path, "latest") == second
+    assert find_run(tmp_path, first.name) == first
+    assert find_run(tmp_path / "elsewhere", str(first)) == first
+    with pytest.raises(StoreError, match="20260702T120000Z-after"):
+        find_run(tmp_path, "20250101T000000Z")
+
+
+def test_a_derived_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "report.html"
+    write_derived(path, "one")
+    write_derived(path, "two")
+    assert path.read_text() == "two"
+    assert [found.name for found in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_run_id_has_nothing_that_fio_or_a_shell_would_split() -> None:
+    from datetime import UTC, datetime
+
+    moment = datetime(2026, 7, 1, 12, 0, 5, tzinfo=UTC)
+    assert layout.run_id(moment, "") == "20260701T120005.000Z"
+    assert layout.run_id(moment, "new fw: 1.2/../x\n") == "20260701T120005.000Z-new-fw-1.2-..-x"
