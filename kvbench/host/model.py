@@ -46,7 +46,12 @@ class Written(Struct, frozen=True, kw_only=True):
     proven: the file's extent map shows no hole and no unwritten extent.
     unproven: nobody can say (a block device without a record of a fill).
     buffered: the page cache serves the reads, so the question does not arise.
+
+    ``hole_bytes`` and ``unwritten_bytes`` count what an extent map shows as never written: holes,
+    and space that was reserved only.  None where there is no extent map to count from.
     """
 
     state: Literal["proven", "unproven", "buffered"]
     reason: str
+    hole_bytes: int | None = None
+    unwritten_bytes: int | None = None
