@@ -1,0 +1,260 @@
+"""``make bench``: what kvbench costs beside plain fio, and what its report costs.
+
+Sides are interleaved and their order alternates, so that a drifting disk favours neither.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from kvbench.fio.jobfile import render
+from kvbench.fio.launch import LiveCounters
+from kvbench.fio.probe import FioTool, find_fio
+from kvbench.measure.run import measure_run
+from kvbench.workload.load import load_workload
+
+from kvbench import target
+from kvbench.host import probe
+from kvbench.plan import Cell, Plan, TargetSpec, make_plan
+from kvbench.session import run_plan
+from kvbench.store import layout
+from kvbench.store.read import read_run
+from kvbench.store.records import FORMAT, CellRecord, RunRecord
+from kvbench.store.write import RunWriter
+from kvbench.units import GIB, MIB, format_count
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ROUNDS = 9
+PEAK_ROUNDS = 5
+
+
+class Silent:
+    """An observer that shows nothing."""
+
+    def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
+        """Nothing to show."""
+
+    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
+        """Nothing to show."""
+
+    def cell_stored(self, cell: Cell, record: CellRecord) -> None:
+        """Nothing to show."""
+
+
+def one_cell_plan(workload: str, path: Path, *, direct: bool, seed: int) -> Plan:
+    """Return a plan of one repetition without its ceiling cells."""
+    spec = TargetSpec(path=str(path), kind="file", size_bytes=path.stat().st_size, own_file=True)
+    plan = make_plan(
+        [load_workload(HERE / workload)],
+        spec,
+        repetitions=1,
+        seed=seed,
+        direct=direct,
+        may_write=False,
+    )
+    cells = tuple(cell for cell in plan.cells if cell.purpose == "measure")
+    return msgspec.structs.replace(plan, cells=cells)
+
+
+def through_kvbench(plan: Plan, tool: FioTool, folder: Path) -> tuple[float, float]:
+    """Run the plan's cell and return its IOPS and the wall seconds beyond ramp and runtime."""
+    identity = probe.identify(plan.target.path)
+    record = RunRecord(
+        format=FORMAT,
+        run_id=layout.run_id(datetime.now(UTC), ""),
+        kvbench_version="bench",
+        created_at="",
+        label="",
+        command=(),
+        plan=plan,
+        identity=identity,
+        written=target.prove(Path(plan.target.path), plan.target.size_bytes, direct=plan.direct),
+        facts=(),
+        fio_version=tool.version_text,
+    )
+    started = time.monotonic()
+    writer = RunWriter.create(folder, record)
+    run_plan(
+        plan,
+        tool=tool,
+        identity=identity,
+        writer=writer,
+        observer=Silent(),
+        stop=threading.Event(),
+    )
+    wall_s = time.monotonic() - started
+    timing = plan.cells[0].timing
+    run = measure_run(read_run(writer.folder))
+    iops = next(m.value for m in run.cells[0].measurements if m.metric == "iops")
+    if iops is None:
+        sys.exit(f"the cell failed: {run.cells[0].findings}")
+    return iops, wall_s - timing.ramp_s - timing.runtime_s
+
+
+def plain_fio(tool: FioTool, *arguments: str, cwd: Path) -> float:
+    """Run fio by hand and return its IOPS."""
+    done = subprocess.run(
+        [tool.path, "--output-format=json", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    document = json.loads(done.stdout[done.stdout.index("{\n") :])
+    return float(sum(job["read"]["iops"] for job in document["jobs"]))
+
+
+def bench_against_fio(tool: FioTool, folder: Path) -> None:
+    """The same job file through kvbench and by hand."""
+    path = target.default_path(folder)
+    target.make(path, 512 * MIB)
+    target.fill(path, 512 * MIB, tool=tool, direct=True, engine="io_uring")
+    ratios, beyond = [], []
+    for number in range(ROUNDS):
+        plan = one_cell_plan("reads.toml", path, direct=True, seed=number + 1)
+        job = folder / "by-hand.fio"
+        job.write_text(render(plan.cells[0], str(path)))
+        by_hand = 0.0
+        if number % 2:
+            by_hand = plain_fio(tool, job.name, cwd=folder)
+        iops, wall_s = through_kvbench(plan, tool, folder)
+        by_hand = by_hand or plain_fio(tool, job.name, cwd=folder)
+        ratios.append(iops / by_hand)
+        beyond.append(wall_s)
+    say(
+        "IOPS through kvbench / plain fio, same job",
+        statistics.median(ratios),
+        "at least 0.99",
+        f"median of {ROUNDS}, {min(ratios):.3f} to {max(ratios):.3f}",
+    )
+    say(
+        "wall seconds per cell beyond ramp + runtime",
+        statistics.median(beyond),
+        "at most 0.5",
+        f"median of {ROUNDS}, max {max(beyond):.3f}",
+    )
+
+
+def bench_peak(tool: FioTool) -> None:
+    """The throughput shape beside plain fio with the same depth, on tmpfs."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="kvbench-") as name:
+        folder = Path(name)
+        path = folder / "peak.dat"
+        chunk = os.urandom(16 * MIB)
+        with path.open("wb") as file:
+            for _ in range(4 * GIB // len(chunk)):
+                file.write(chunk)
+        by_hand = (
+            "--name=plain",
+            f"--filename={path}",
+            "--ioengine=io_uring",
+            "--rw=randread",
+            "--bs=512",
+            "--iodepth=64",
+            "--time_based",
+            "--runtime=2",
+            "--ramp_time=200ms",
+            f"--size={4 * GIB}",
+            "--allow_file_create=0",
+        )
+        ratios, rates = [], []
+        for number in range(PEAK_ROUNDS):
+            plan = one_cell_plan("peak.toml", path, direct=False, seed=number + 1)
+            plain = plain_fio(tool, *by_hand, cwd=folder) if number % 2 else 0.0
+            iops, _ = through_kvbench(plan, tool, folder)
+            plain = plain or plain_fio(tool, *by_hand, cwd=folder)
+            ratios.append(iops / plain)
+            rates.append(iops)
+        say(
+            "IOPS of the throughput shape / plain fio, tmpfs",
+            statistics.median(ratios),
+            "at least 1.4",
+            f"median of {PEAK_ROUNDS}, {min(ratios):.2f} to {max(ratios):.2f}, "
+            f"{format_count(statistics.median(rates))} IOPS",
+        )
+
+
+def bench_help() -> None:
+    """CPU seconds of ``kvbench --help``."""
+    spent = [child_usage([sys.executable, "-m", "kvbench", "--help"])[0] for _ in range(5)]
+    say("CPU seconds of kvbench --help", statistics.median(spent), "at most 0.15", "median of 5")
+
+
+def bench_report(folder: Path) -> None:
+    """Time and memory of the report of a run of 200 cells, made from a real one."""
+    examples = sorted((ROOT / "results" / "examples").glob(f"*/{layout.RUN_FILE}"))
+    if not examples:
+        print("report of 200 cells: not measured, results/examples holds no run")
+        return
+    run = folder / "two-hundred"
+    shutil.copytree(examples[0].parent, run)
+    grow(run, 200)
+    _, wall_s, peak_bytes = child_usage(
+        [sys.executable, "-m", "kvbench", "report", str(run), "--json"]
+    )
+    size = (run / layout.REPORT_FILE).stat().st_size
+    say("wall seconds of the report of 200 cells", wall_s, "at most 5", f"{size / 1e6:.1f} MB page")
+    say("peak memory of it, MB", peak_bytes / 1e6, "at most 400", "")
+
+
+def grow(run: Path, cells_wanted: int) -> None:
+    """Repeat the cells of a stored run as further repetitions until it has ``cells_wanted``."""
+    record = msgspec.json.decode((run / layout.RUN_FILE).read_bytes(), type=RunRecord)
+    stored = [c for c in record.plan.cells if layout.cell_folder(run, c.cell_id).exists()]
+    cells = list(stored)
+    again = [cell for cell in stored if cell.purpose == "measure"]
+    while len(cells) < cells_wanted:
+        source = again[len(cells) % len(again)]
+        number = len(cells) + 1
+        copy = msgspec.structs.replace(source, cell_id=f"{number:04d}", repetition=100 + number)
+        where = layout.cell_folder(run, copy.cell_id)
+        shutil.copytree(layout.cell_folder(run, source.cell_id), where)
+        old = msgspec.json.decode((where / layout.CELL_FILE).read_bytes(), type=CellRecord)
+        new = msgspec.structs.replace(old, cell=copy)
+        (where / layout.CELL_FILE).write_bytes(msgspec.json.encode(new))
+        cells.append(copy)
+    plan = msgspec.structs.replace(record.plan, cells=tuple(cells))
+    grown = msgspec.structs.replace(record, plan=plan)
+    (run / layout.RUN_FILE).write_bytes(msgspec.json.encode(grown))
+
+
+def child_usage(argv: list[str]) -> tuple[float, float, int]:
+    """Run a command and return its CPU seconds, wall seconds and peak memory in bytes."""
+    started = time.monotonic()
+    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    wall_s = time.monotonic() - started
+    return usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024
+
+
+def say(what: str, value: float, wanted: str, detail: str) -> None:
+    """Print one line."""
+    print(f"{what:<50}{value:>9.3f}   {wanted:<15}{detail}", flush=True)
+
+
+def main() -> None:
+    """Run every benchmark; the disk ones in a folder beside the results."""
+    tool = find_fio()
+    (ROOT / "results").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "results", prefix=".bench-") as name:
+        folder = Path(name)
+        bench_help()
+        bench_report(folder)
+        bench_against_fio(tool, folder)
+    bench_peak(tool)
+
+
+if __name__ == "__main__":
+    main()
