@@ -1,0 +1,476 @@
+"""From the command line to the report, on real fio: what a user does, and what he does wrong."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvbench.errors import ExitCode
+from kvbench.store import layout
+from kvbench.store.read import list_runs, read_run
+from kvbench.units import MIB
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+SMALL = HERE / "small.toml"
+LONG = HERE / "long.toml"
+WRITES = HERE / "writes.toml"
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+
+pytestmark = [
+    pytest.mark.fio,
+    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "kvbench", *map(str, arguments)]
+
+
+def kvbench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder on a file system with O_DIRECT."""
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    try:
+        os.close(os.open(probe, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def done_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of the small workload on the embedded default target."""
+    folder = tmp_path_factory.mktemp("done")
+    done = kvbench(
+        "run",
+        "--workload",
+        SMALL,
+        "--span",
+        "64MiB",
+        "--repetitions",
+        "2",
+        "--label",
+        "first",
+        cwd=folder,
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "report.html" in done.stdout
+    return folder
+
+
+def only_run(folder: Path) -> Path:
+    runs = list_runs(folder / "results")
+    assert len(runs) == 1
+    return runs[0]
+
+
+def test_a_run_leaves_its_archive_its_report_and_its_table(done_run: Path) -> None:
+    run = only_run(done_run)
+    assert run.name.endswith("-first")
+    archive = read_run(run)
+    assert archive.end is not None
+    assert archive.end.end == "complete"
+    assert len(archive.cells) == len(archive.record.plan.cells)
+    assert archive.record.written.state == "proven"
+    page = (run / layout.REPORT_FILE).read_text()
+    assert "small" in page
+    table = (run / layout.TABLE_FILE).read_text().splitlines()
+    assert table[0].startswith("run_id,")
+    assert sum(",iops," in line for line in table) >= 4
+
+
+def test_the_stored_job_runs_under_plain_fio_as_it_is(done_run: Path) -> None:
+    cell = next(
+        cell for cell in read_run(only_run(done_run)).cells if cell.record.cell.purpose == "measure"
+    )
+    done = subprocess.run(
+        ["fio", "--output-format=json", str(cell.folder / layout.JOB_FILE)],
+        cwd=done_run,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    document = json.loads(done.stdout[done.stdout.index("{\n") :])
+    assert document["jobs"][0]["read"]["total_ios"] > 0
+
+
+def test_the_report_is_rebuilt_from_the_archive_alone(done_run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(only_run(done_run), copy)
+    (copy / layout.REPORT_FILE).unlink()
+    (copy / layout.TABLE_FILE).unlink()
+    page, table = tmp_path / "a.html", tmp_path / "a.csv"
+    done = kvbench("report", copy, "--html", page, "--csv", table, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert table.read_text() == (only_run(done_run) / layout.TABLE_FILE).read_text()
+    assert page.read_text() == (only_run(done_run) / layout.REPORT_FILE).read_text()
+
+
+def test_json_is_one_document_on_stdout(done_run: Path) -> None:
+    done = kvbench("report", "latest", "--json", cwd=done_run)
+    answer = json.loads(done.stdout)
+    assert answer["end"]["end"] == "complete"
+    assert answer["outcomes"].get("failed", 0) == 0
+    iops = [s for s in answer["summaries"] if s["metric"] == "iops" and s["purpose"] == "measure"]
+    assert [s["n"] for s in iops] == [2, 2]
+    assert all(s["median"] > 0 for s in iops)
+    runs = json.loads(kvbench("list", "runs", "--json", cwd=done_run).stdout)["runs"]
+    assert [run["end"] for run in runs] == ["complete"]
+
+
+def test_a_second_run_uses_the_same_target_without_filling_it_again(done_run: Path) -> None:
+    before = (done_run / "results" / "target.dat").stat()
+    done = kvbench(
+        "run",
+        "--workload",
+        SMALL,
+        "--span",
+        "64MiB",
+        "--repetitions",
+        "1",
+        "--results",
+        done_run / "results",
+        "--runtime",
+        "0.3",
+        "--json",
+        cwd=done_run,
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "filling" not in done.stderr
+    after = (done_run / "results" / "target.dat").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    shutil.rmtree(Path(json.loads(done.stdout)["folder"]))
+
+
+def test_plan_and_dry_run_touch_nothing(folder: Path) -> None:
+    for arguments in (["plan"], ["run", "--dry-run"], ["plan", "--json"]):
+        done = kvbench(*arguments, cwd=folder)
+        assert done.returncode == ExitCode.OK, done.stderr
+    assert [path.name for path in folder.iterdir()] == ["probe"]
+
+
+def test_show_prints_a_job_that_fio_accepts(folder: Path) -> None:
+    done = kvbench("show", "iops-ladder", cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    job = folder / "shown.fio"
+    job.write_text(done.stdout)
+    subprocess.run(["fio", "--parse-only", str(job)], check=True, capture_output=True, timeout=20)
+
+
+def wait_for(condition: Path, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not list(condition.parent.glob(condition.name)):
+        assert time.monotonic() < deadline, f"{condition} did not appear"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """A kvbench in the middle of a cell of 60 s."""
+    process = subprocess.Popen(
+        command("run", "--workload", LONG, "--span", "64MiB", "--repetitions", "2"),
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Cell 1 is the host ceiling; cell 2 is the long one.
+    wait_for(folder / "results" / "*" / "cells" / ".partial-0002" / layout.OUTPUT_FILE)
+    time.sleep(0.7)
+    yield folder, process
+    if process.poll() is None:
+        process.kill()
+    process.communicate(timeout=30)
+
+
+def fios_on(path: Path) -> list[int]:
+    """Pids of fio processes whose working folder lies under ``path``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "comm").read_text() == "fio\n" and (entry / "cwd").resolve().is_relative_to(
+                path
+            ):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_ends_fio_and_keeps_what_was_measured(
+    running: tuple[Path, subprocess.Popen[str]], number: signal.Signals
+) -> None:
+    folder, process = running
+    process.send_signal(number)
+    said, errors = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.INTERRUPTED, errors
+    assert fios_on(folder) == []
+    archive = read_run(only_run(folder))
+    assert archive.end is not None
+    assert archive.end.end == "interrupted"
+    assert [cell.record.end for cell in archive.cells] == ["exited", "interrupted"]
+    assert "Traceback" not in errors
+    assert "--resume" in errors
+    assert "report.html" in said
+
+
+def test_a_killed_kvbench_takes_fio_with_it_and_loses_one_cell(
+    running: tuple[Path, subprocess.Popen[str]],
+) -> None:
+    folder, process = running
+    process.kill()
+    process.communicate(timeout=30)
+    deadline = time.monotonic() + 5
+    while fios_on(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert fios_on(folder) == []
+    run = only_run(folder)
+    archive = read_run(run)
+    assert archive.end is None
+    assert len(archive.cells) == 1
+    done = kvbench("report", run, "--text", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_runs_at_once_on_one_target_name_the_other_pid(
+    running: tuple[Path, subprocess.Popen[str]],
+) -> None:
+    folder, process = running
+    done = kvbench("run", "--workload", SMALL, "--span", "64MiB", cwd=folder)
+    assert done.returncode == ExitCode.USAGE
+    assert str(process.pid) in done.stderr
+
+
+def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
+    process = subprocess.Popen(
+        command("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "2"),
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(folder / "results" / "*" / "cells" / "0003")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    run = only_run(folder)
+    kept = {cell.folder: cell.output_text() for cell in read_run(run).cells}
+    done = kvbench("run", "--resume", run.name, cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    archive = read_run(run)
+    assert len(archive.cells) == len(archive.record.plan.cells)
+    assert all(
+        cell.output_text() == kept.get(cell.folder, cell.output_text()) for cell in archive.cells
+    )
+    again = kvbench("run", "--resume", run.name, cwd=folder)
+    assert again.returncode == ExitCode.USAGE
+    assert "complete" in again.stderr
+
+
+def test_a_file_of_the_user_is_only_read(folder: Path) -> None:
+    path = folder / "mine: a b.dat"
+    path.write_bytes(os.urandom(64 * MIB))
+    os.sync()
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    done = kvbench(
+        "run", path, "--workload", SMALL, "--workload", WRITES, "--repetitions", "1", cwd=folder
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    assert "writes" in done.stdout  # the report says what was skipped
+    assert sorted(found.name for found in folder.iterdir()) == ["mine: a b.dat", "probe", "results"]
+
+
+def test_a_file_of_the_user_is_written_only_when_named_twice_and_confirmed(folder: Path) -> None:
+    path = folder / "mine.dat"
+    path.write_bytes(os.urandom(64 * MIB))
+    os.sync()
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    plain = ["run", path, "--workload", WRITES, "--repetitions", "1"]
+    refused = kvbench(*plain, "--destroy", folder / "probe", "--yes", cwd=folder)
+    assert refused.returncode == ExitCode.REFUSED
+    unasked = kvbench(*plain, "--destroy", path, cwd=folder)
+    assert unasked.returncode == ExitCode.REFUSED
+    assert "--yes" in unasked.stderr
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    done = kvbench(*plain, "--destroy", path, "--yes", cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert hashlib.sha256(path.read_bytes()).hexdigest() != before
+    assert path.stat().st_size == 64 * MIB
+
+
+def test_a_sparse_file_is_refused_with_the_way_out(folder: Path) -> None:
+    path = folder / "sparse.dat"
+    with path.open("wb") as file:
+        file.truncate(64 * MIB)
+    done = kvbench("run", path, "--workload", SMALL, cwd=folder)
+    assert done.returncode == ExitCode.USAGE
+    assert "never written" in done.stderr
+    assert "--destroy" in done.stderr
+
+
+def test_memory_backed_targets_need_buffered_and_say_so(folder: Path) -> None:
+    path = Path("/dev/shm") / f"kvbench-test-{os.getpid()}.dat"  # noqa: S108 - tmpfs is the point
+    if not path.parent.is_dir():
+        pytest.skip("no /dev/shm")
+    try:
+        path.write_bytes(os.urandom(64 * MIB))
+        plain = ["run", path, "--workload", SMALL, "--repetitions", "1"]
+        refused = kvbench(*plain, cwd=folder)
+        assert refused.returncode == ExitCode.ENVIRONMENT
+        assert "--buffered" in refused.stderr
+        done = kvbench(*plain, "--buffered", cwd=folder)
+        assert done.returncode == ExitCode.OK, done.stderr
+        assert "page-cache-bound" in done.stdout
+        assert "page-cache-bound" in (only_run(folder) / layout.REPORT_FILE).read_text()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def test_another_engine_is_used_only_when_asked_and_is_shown(folder: Path) -> None:
+    done = kvbench(
+        "run",
+        "--workload",
+        SMALL,
+        "--span",
+        "64MiB",
+        "--repetitions",
+        "1",
+        "--engine",
+        "libaio",
+        cwd=folder,
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "libaio" in done.stdout
+    assert "libaio" in (only_run(folder) / layout.REPORT_FILE).read_text()
+
+
+BAD_INPUT = [
+    (["run", "--workload", "iops-lader"], ExitCode.USAGE, "iops-ladder"),
+    (["run", "--suite", "quik"], ExitCode.USAGE, "quick"),
+    (["run", "missing-file"], ExitCode.REFUSED, "missing-file"),
+    (["run", "/"], ExitCode.REFUSED, "directory"),
+    (["run", "/dev/null"], ExitCode.REFUSED, "/dev/null"),
+    (["run", "probe"], ExitCode.USAGE, "too small"),
+    (["run", "--span", "64M"], ExitCode.USAGE, "64MiB"),
+    (["run", "--span", "1MiB"], ExitCode.USAGE, "too small"),
+    (["run", "--span", "900TiB"], ExitCode.STORE, "free"),
+    (["run", "--runtime", "nan"], ExitCode.USAGE, "duration"),
+    (["run", "--runtime", "-1"], ExitCode.USAGE, "--runtime"),
+    (["run", "--repetitions", "0"], ExitCode.USAGE, "--repetitions"),
+    (["run", "--yes"], ExitCode.USAGE, "--destroy"),
+    (["run", "--destroy", "x"], ExitCode.USAGE, "TARGET"),
+    (["run", "--results", "probe"], ExitCode.STORE, "probe"),
+    (["run", "--engine", "psync", "--workload", "sparse-row-step"], ExitCode.USAGE, "psync"),
+    (["report", "nothing"], ExitCode.STORE, "nothing"),
+    (["show", "nothing"], ExitCode.USAGE, "nothing"),
+    (["doctor", "missing-file"], ExitCode.REFUSED, "missing-file"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"), BAD_INPUT, ids=[" ".join(row[0]) for row in BAD_INPUT]
+)
+def test_bad_input_is_one_sentence_and_the_right_exit_code(
+    folder: Path, arguments: list[str], code: ExitCode, word: str
+) -> None:
+    done = kvbench(*arguments, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (folder / "missing-file").exists()
+
+
+def test_no_fio_is_exit_3_with_the_command_that_installs_it(folder: Path) -> None:
+    done = subprocess.run(
+        command("run", "--workload", SMALL, "--span", "64MiB"),
+        cwd=folder,
+        env=ENVIRONMENT | {"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ExitCode.ENVIRONMENT
+    assert "apt-get install fio" in done.stderr
+
+
+def test_a_read_only_results_folder_is_exit_5(folder: Path) -> None:
+    results = folder / "read-only"
+    results.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro", "none", str(results)], check=False, capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("cannot mount a read-only tmpfs here")
+    try:
+        done = kvbench(
+            "run", "--workload", SMALL, "--span", "64MiB", "--results", results, cwd=folder
+        )
+    finally:
+        subprocess.run(["umount", str(results)], check=True)
+    assert done.returncode == ExitCode.STORE
+    assert "--results" in done.stderr
+
+
+def test_a_full_disk_keeps_what_was_stored_and_is_exit_5(folder: Path) -> None:
+    results = folder / "small-disk"
+    results.mkdir()
+    target = folder / "target.dat"
+    target.write_bytes(os.urandom(64 * MIB))
+    os.sync()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=192k", "none", str(results)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("cannot mount a small tmpfs here")
+    try:
+        done = kvbench(
+            "run",
+            target,
+            "--workload",
+            SMALL,
+            "--repetitions",
+            "9",
+            "--runtime",
+            "0.1",
+            "--results",
+            results,
+            cwd=folder,
+        )
+        runs = list_runs(results)
+        stored = read_run(runs[0]).cells if runs else ()
+    finally:
+        subprocess.run(["umount", str(results)], check=True)
+    assert done.returncode == ExitCode.STORE, done.stderr
+    assert "No space left" in done.stderr
+    assert stored, "the cells stored before the disk was full must be kept"
+    assert "Traceback" not in done.stderr
