@@ -1,0 +1,88 @@
+"""Checks of what the device saw against what fio says it moved, and of what was read.  Pure."""
+
+from collections.abc import Iterator
+
+from kvbench.measure.evidence import Evidence
+from kvbench.measure.model import Finding, IoDirection
+from kvbench.units import SECTOR_BYTES, format_size
+
+# Other processes only add to the counters, and so does the ramp, whose bytes fio does not count.
+DEVICE_SHARE_MIN = 0.9
+
+
+def page_cache(evidence: Evidence) -> Iterator[Finding]:
+    """Without O_DIRECT the page cache is measured, not the device."""
+    if evidence.measures_target and not evidence.cell.direct:
+        text = "the page cache was used (no O_DIRECT), so this is not the speed of the device"
+        yield Finding(check="page-cache", severity="doubt", text=text)
+
+
+def never_written(evidence: Evidence) -> Iterator[Finding]:
+    """Reads are of data that was written; reads of nothing never reach the flash."""
+    reads = any(rows.stream.reads for rows in evidence.streams)
+    if evidence.measures_target and reads and evidence.written.state == "unproven":
+        text = f"nobody proved that what is read was ever written: {evidence.written.reason}"
+        yield Finding(check="never-written", severity="doubt", text=text)
+
+
+def device_bytes(evidence: Evidence) -> Iterator[Finding]:
+    """With O_DIRECT the device saw at least the bytes that fio moved."""
+    record = evidence.record
+    if not evidence.measures_target or not evidence.cell.direct:
+        return
+    if record.device is None or record.before is None or record.after is None:
+        text = "no counters of the device, so whether the I/O reached it cannot be checked"
+        yield Finding(check="device-counters", severity="note", text=text)
+        return
+    seen: dict[IoDirection, int] = {
+        "read": (record.after.read_sectors - record.before.read_sectors) * SECTOR_BYTES,
+        "write": (record.after.write_sectors - record.before.write_sectors) * SECTOR_BYTES,
+    }
+    for direction, seen_bytes in seen.items():
+        moved = sum(
+            row.io_bytes
+            for rows in evidence.streams
+            for _, name, row in rows.rows()
+            if name == direction
+        )
+        if seen_bytes >= DEVICE_SHARE_MIN * moved:
+            continue
+        text = (
+            f"fio {'read' if direction == 'read' else 'wrote'} {format_size(moved)}, "
+            f"but the device {record.device} saw {format_size(max(0, seen_bytes))}"
+        )
+        if direction == "read":
+            yield Finding(
+                check="never-written",
+                severity="invalid",
+                text=f"{text}: never-written data, or a cache answered",
+            )
+        else:
+            yield Finding(check="device-counters", severity="invalid", text=text)
+
+
+def other_devices(evidence: Evidence) -> Iterator[Finding]:
+    """The counters are of the device that fio watched."""
+    device = evidence.record.device
+    names = [disk.name for disk in evidence.result.disk_util]
+    if evidence.measures_target and device and names and device not in names:
+        text = f"fio reports device {', '.join(names)}, the counters here are of {device}"
+        yield Finding(check="device", severity="note", text=text)
+
+
+def said(evidence: Evidence) -> Iterator[Finding]:
+    """What fio said beside its JSON, short of an error."""
+    for line in evidence.result.diagnostics:
+        if line.level != "error":
+            yield Finding(check="fio-said", severity="note", text=f"fio said: {line.text}")
+
+
+def latency_section(evidence: Evidence) -> Iterator[Finding]:
+    """Percentiles are of the whole latency, from submission on."""
+    for rows in evidence.streams:
+        sections = {m.section for d in rows.directions if (m := rows.merged(d)) is not None}
+        if "clat" in sections:
+            text = "percentiles are of completion latency: fio gave no histogram of the whole"
+            yield Finding(
+                check="latency-section", severity="note", text=text, stream=rows.stream.name
+            )

@@ -1,0 +1,83 @@
+"""A stored run -> a measured run.  Reads the archive; a cell that cannot be used says why."""
+
+from kvbench.errors import CellFailed
+from kvbench.fio import output
+from kvbench.measure.ceiling import host_ceilings, with_ceiling
+from kvbench.measure.checks import failures_of, findings_of, launch_failures, outcome_of
+from kvbench.measure.evidence import Evidence, gather
+from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
+from kvbench.measure.requests import Requests, gather_requests, job_number
+from kvbench.measure.summarise import summarise
+from kvbench.measure.tenants import with_tenants
+from kvbench.measure.values import measure_values
+from kvbench.store.read import ArchivedCell, RunArchive
+from kvbench.store.records import RunRecord
+
+
+def measure_run(archive: RunArchive) -> MeasuredRun:
+    """Return everything that may be said of a stored run."""
+    cells = [measure_cell(archived, archive.record) for archived in archive.cells]
+    ceilings = host_ceilings(cells)
+    bounded = [with_ceiling(cell, ceilings) for cell in cells]
+    isolated = [w.name for w in archive.record.plan.workloads if w.isolate]
+    measured = with_tenants(bounded, isolated)
+    return MeasuredRun(
+        record=archive.record,
+        end=archive.end,
+        cells=measured,
+        summaries=summarise(archive.record.plan, measured),
+        damage=archive.damage,
+    )
+
+
+def measure_cell(archived: ArchivedCell, record: RunRecord) -> MeasuredCell:
+    """Return one cell, measured by itself; what needs other cells is added by ``measure_run``.
+
+    A cell whose output cannot be used is failed, with the reason as its finding.
+    """
+    launch = launch_failures(archived.record)
+    try:
+        result = output.parse(archived.output_text(), stderr=archived.stderr_text())
+    except CellFailed as error:
+        unusable = Finding(check="output", severity="invalid", text=str(error))
+        return _failed(archived, (*launch, unusable))
+    except OSError as error:
+        text = f"fio's output cannot be read: {error.strerror or error}"
+        return _failed(archived, (*launch, Finding(check="output", severity="invalid", text=text)))
+    evidence = gather(archived.record, result, record.written)
+    failures = launch + failures_of(evidence)
+    requests = _requests(archived, evidence)
+    findings = (
+        failures
+        + findings_of(evidence)
+        + tuple(finding for found in requests.values() for finding in found.findings)
+    )
+    values = measure_values(evidence, findings, requests)
+    return MeasuredCell(
+        cell=archived.record.cell,
+        outcome=outcome_of(findings, failed=bool(failures)),
+        findings=findings,
+        measurements=values.measurements,
+        histograms=values.histograms,
+    )
+
+
+def _requests(archived: ArchivedCell, evidence: Evidence) -> dict[str, Requests]:
+    """Return the requests of each barrier stream; a ceiling cell has none worth the name."""
+    barriers = [
+        rows for rows in evidence.streams if rows.stream.barrier and len(rows.directions) == 1
+    ]
+    if not barriers or not evidence.measures_target:
+        return {}
+    logs = {job_number(path): path for path in archived.latency_logs()}
+    return {rows.stream.name: gather_requests(rows, logs) for rows in barriers}
+
+
+def _failed(archived: ArchivedCell, findings: tuple[Finding, ...]) -> MeasuredCell:
+    return MeasuredCell(
+        cell=archived.record.cell,
+        outcome="failed",
+        findings=findings,
+        measurements=(),
+        histograms=(),
+    )

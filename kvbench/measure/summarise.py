@@ -1,0 +1,131 @@
+"""Measurements of all repetitions -> one summary per point, stream, direction and metric.  Pure.
+
+Only valid and doubtful cells count; the others are counted as excluded and their numbers unused.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, cast
+
+from kvbench.measure.evidence import asked_directions
+from kvbench.measure.model import Finding, IoDirection, MeasuredCell, Measurement, Summary
+from kvbench.metrics import METRICS
+from kvbench.plan import Cell, Plan
+from kvbench.stats.interval import median_interval
+
+_Key = tuple[str, IoDirection, str]  # stream, direction, metric
+_COUNTS = ("valid", "doubtful")
+
+
+def summarise(plan: Plan, cells: Sequence[MeasuredCell]) -> tuple[Summary, ...]:
+    """Return the summaries of ``cells`` in the plan's order.
+
+    Ceilings come first, then the workloads in the order in which they were named, each with its
+    sweep in the file's order, and tenants alone after all of them together.
+    """
+    points: dict[str, list[MeasuredCell]] = {}
+    for cell in cells:
+        points.setdefault(cell.cell.point_id, []).append(cell)
+    order = _Order(plan)
+    ordered = sorted(points.values(), key=lambda members: order.rank(members[0].cell))
+    return tuple(summary for members in ordered for summary in _point(members))
+
+
+class _Order:
+    """Where a cell stands in the plan, whatever the shuffle of its repetition."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._workloads = {w.name: place for place, w in enumerate(plan.workloads)}
+        self._sweeps = {w.name: w.sweep for w in plan.workloads}
+        self._streams = {w.name: [s.name for s in w.streams] for w in plan.workloads}
+
+    def rank(self, cell: Cell) -> tuple[bool, int, list[int], int]:
+        values = list(cell.parameters.values())  # in the order of the sweep's axes
+        axes = self._sweeps.get(cell.workload, ())
+        places = [
+            axis.values.index(value) if value in axis.values else len(axis.values)
+            for axis, value in zip(axes, values, strict=False)
+        ]
+        names = self._streams.get(cell.workload, [])
+        alone = 1 + names.index(cell.alone) if cell.alone in names else 0
+        workload = self._workloads.get(cell.workload, len(self._workloads))
+        return cell.purpose == "measure", workload, places, alone
+
+
+def _point(members: list[MeasuredCell]) -> Iterable[Summary]:
+    members = sorted(members, key=lambda cell: cell.cell.repetition)
+    used = [cell for cell in members if cell.outcome in _COUNTS]
+    keys: dict[_Key, None] = {}
+    for cell in used or members:
+        keys |= {(m.stream, m.direction, m.metric): None for m in cell.measurements}
+    if not keys:  # nothing was measured at all; the point is still shown, with the reason
+        keys = {
+            (placed.stream.name, direction, "iops"): None
+            for placed in members[0].cell.placed
+            for direction in asked_directions(placed.stream)
+        }
+    for key in keys:
+        yield _summary(key, members, used)
+
+
+def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -> Summary:
+    stream, direction, metric = key
+    cell = members[0].cell
+    found = [m for c in used for m in c.measurements if (m.stream, m.direction, m.metric) == key]
+    with_value = [m for m in found if m.value is not None]
+    values = tuple(m.value for m in with_value if m.value is not None)
+    interval = median_interval(values) if values else None
+    return Summary(
+        point_id=cell.point_id,
+        purpose=cell.purpose,
+        workload=cell.workload,
+        role=cell.role,
+        parameters=cell.parameters,
+        alone=cell.alone,
+        stream=stream,
+        direction=direction,
+        metric=metric,
+        unit=METRICS[metric].unit,
+        median=interval.median if interval else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        interval=cast("Literal['95 %', 'range', 'none']", interval.kind) if interval else "none",
+        n=len(values),
+        values=values,
+        io_count=sum(m.io_count for m in with_value),
+        excluded=len(members) - len(used),
+        censored=any(m.censored for m in with_value),
+        reason=_reason(found, len(values), members, used),
+        doubts=_doubts(stream, used),
+    )
+
+
+def _reason(
+    found: list[Measurement], n: int, members: list[MeasuredCell], used: list[MeasuredCell]
+) -> str:
+    """Say why there is no number, or for how many of the repetitions that count there is none."""
+    if not used:
+        outcomes = sorted({cell.outcome for cell in members})
+        return f"no repetition counts: {len(members)} {' or '.join(outcomes)}"
+    missing = [m.reason for m in found if m.value is None]
+    if not missing:
+        return ""
+    return missing[0] if n == 0 else f"{len(missing)} of {len(used)} repetitions: {missing[0]}"
+
+
+def _doubts(stream: str, used: list[MeasuredCell]) -> tuple[str, ...]:
+    """Return one sentence per doubted check: the first text, and how often it was found."""
+    found: dict[str, list[Finding]] = {}
+    for cell in used:
+        doubted = {
+            finding.check: finding
+            for finding in reversed(cell.findings)
+            if finding.severity == "doubt" and finding.stream in (None, stream)
+        }
+        for check, finding in doubted.items():
+            found.setdefault(check, []).append(finding)
+    return tuple(
+        findings[0].text
+        if len(findings) == len(used)
+        else f"{findings[0].text} ({len(findings)} of {len(used)} repetitions)"
+        for findings in found.values()
+    )

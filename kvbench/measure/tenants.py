@@ -1,0 +1,98 @@
+"""What a stream loses beside other tenants: the mixed cell over the same stream alone.  Pure."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import structs
+
+from kvbench.measure.model import IoDirection, MeasuredCell, Measurement
+
+# metric of the ratio -> metric that both cells measure
+RATIOS: dict[str, str] = {
+    "latency_p99_mixed_over_alone": "latency_p99",
+    "iops_mixed_over_alone": "iops",
+}
+_COUNTS = ("valid", "doubtful")
+
+_Key = tuple[int, str, bytes]
+
+
+def with_tenants(
+    cells: Sequence[MeasuredCell], isolated: Iterable[str]
+) -> tuple[MeasuredCell, ...]:
+    """Return ``cells`` with the ratios added to each mixed cell.
+
+    The two cells of a ratio are of the same repetition and parameters.
+
+    Args:
+        cells: the cells of one run.
+        isolated: the names of the workloads that measure each stream alone as well.
+    """
+    names = set(isolated)
+    alone: dict[tuple[_Key, str], MeasuredCell] = {}
+    for cell in cells:
+        if cell.cell.workload in names and cell.cell.alone is not None:
+            alone[_key(cell), cell.cell.alone] = cell
+    return tuple(
+        _with_ratios(cell, alone)
+        if cell.cell.workload in names
+        and cell.cell.alone is None
+        and cell.cell.purpose == "measure"
+        else cell
+        for cell in cells
+    )
+
+
+def _with_ratios(mixed: MeasuredCell, alone: dict[tuple[_Key, str], MeasuredCell]) -> MeasuredCell:
+    if mixed.outcome not in _COUNTS:
+        return mixed
+    added = [
+        _ratio(name, metric, mine, alone.get((_key(mixed), mine.stream)))
+        for name, metric in RATIOS.items()
+        for mine in mixed.measurements
+        if mine.metric == metric
+    ]
+    return structs.replace(mixed, measurements=mixed.measurements + tuple(added))
+
+
+def _ratio(name: str, metric: str, mine: Measurement, other: MeasuredCell | None) -> Measurement:
+    value, reason = None, ""
+    if other is None:
+        reason = "the stream was not measured alone in this repetition"
+    elif other.outcome not in _COUNTS:
+        reason = f"the cell that measured the stream alone is {other.outcome}"
+    else:
+        theirs = _find(other, mine.stream, mine.direction, metric)
+        if mine.value is None:
+            reason = f"together: {mine.reason}"
+        elif theirs is None or theirs.value is None:
+            reason = f"alone: {theirs.reason if theirs else 'not measured'}"
+        elif theirs.value <= 0:
+            reason = "alone it is zero"
+        elif mine.censored or theirs.censored:
+            reason = "a latency beyond what fio can see has no ratio"
+        else:
+            value = mine.value / theirs.value
+    return Measurement(
+        stream=mine.stream,
+        direction=mine.direction,
+        metric=name,
+        value=value,
+        io_count=mine.io_count,
+        reason=reason,
+    )
+
+
+def _find(
+    cell: MeasuredCell, stream: str, direction: IoDirection, metric: str
+) -> Measurement | None:
+    for found in cell.measurements:
+        if (found.stream, found.direction, found.metric) == (stream, direction, metric):
+            return found
+    return None
+
+
+def _key(cell: MeasuredCell) -> _Key:
+    """The same in a mixed cell and in the cells of its streams alone."""
+    parameters = msgspec.json.encode(sorted(cell.cell.parameters.items()))
+    return cell.cell.repetition, cell.cell.workload_digest, parameters

@@ -1,0 +1,224 @@
+"""Evidence of one cell -> its measurements and histograms, per stream and direction.  Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from kvbench.measure.evidence import Evidence, Merged, StreamRows
+from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
+from kvbench.measure.requests import Requests
+from kvbench.metrics import METRICS, Metric
+from kvbench.stats import histogram
+from kvbench.units import MS_PER_S, NS_PER_S, SECTOR_BYTES
+
+# fio keeps latencies in 29 groups of 64 buckets (stat.h: FIO_IO_U_PLAT_GROUP_NR and _VAL).  The
+# last bucket holds everything from 2^33 + 63 * 2^27 ns on and is labelled with its middle,
+# 2^33 + 63.5 * 2^27 ns = 17.1 s; buckets that large are 0.8 % wide to either side.
+FIO_LAST_BIN_NS = 2**33 + 63 * 2**27 + 2**26
+
+NO_IO = "no I/O was done"
+
+_PERCENTILE_METRICS: dict[str, tuple[Metric, ...]] = {
+    what: tuple(
+        metric
+        for metric in METRICS.values()
+        if metric.percentile is not None and metric.name.startswith(f"{what}_p")
+    )
+    for what in ("latency", "request")
+}
+
+
+class CellValues(Struct, frozen=True, kw_only=True, eq=False):
+    """What was measured in one cell."""
+
+    measurements: tuple[Measurement, ...]
+    histograms: tuple[StreamHistogram, ...]
+
+
+class _Place(Struct, frozen=True, kw_only=True):
+    """The stream and direction that a measurement is of, and the I/Os behind it."""
+
+    stream: str
+    direction: IoDirection
+    io_count: int
+
+    def measured(self, metric: str, value: float | None, reason: str = "") -> Measurement:
+        return Measurement(
+            stream=self.stream,
+            direction=self.direction,
+            metric=metric,
+            value=value,
+            io_count=self.io_count,
+            reason=reason if value is None else "",
+        )
+
+
+def measure_values(
+    evidence: Evidence, findings: Iterable[Finding], requests: Mapping[str, Requests]
+) -> CellValues:
+    """Return all measurements of a cell.
+
+    Args:
+        evidence: the cell's records.
+        findings: those of the checks; an overloaded stream has no percentiles.
+        requests: the requests of each barrier stream, by stream name.
+    """
+    overloaded = {f.stream: f.text for f in findings if f.check == "overloaded"}
+    measurements: list[Measurement] = []
+    histograms: list[StreamHistogram] = []
+    for rows in evidence.streams:
+        refusal = overloaded.get(rows.stream.name, "")
+        for direction in rows.directions:
+            merged = rows.merged(direction)
+            if merged is None:
+                place = _Place(stream=rows.stream.name, direction=direction, io_count=0)
+                measurements.append(place.measured("iops", None, NO_IO))
+                continue
+            place = _Place(stream=rows.stream.name, direction=direction, io_count=merged.ios)
+            measurements += _rates(place, merged)
+            measurements += percentiles(
+                "latency", place.stream, direction, merged.bin_ns, merged.bin_counts,
+                refusal=refusal or merged.reason,
+            )  # fmt: skip
+            measurements.append(_device_requests(place, evidence, merged))
+            if merged.section:
+                histograms.append(_histogram(place, "latency", merged.bin_ns, merged.bin_counts))
+            if direction == rows.directions[0]:
+                measurements.append(_cpu(place, rows))
+                if rows.stream.name in requests:
+                    found = requests[rows.stream.name]
+                    measurements += _requests(place, found, refusal)
+                    histograms += _request_histogram(place, found)
+    return CellValues(measurements=tuple(measurements), histograms=tuple(histograms))
+
+
+def percentiles(
+    what: str,
+    stream: str,
+    direction: IoDirection,
+    value_ns: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    *,
+    refusal: str = "",
+) -> list[Measurement]:
+    """Return the percentiles of one histogram, each under the ten-beyond rule.
+
+    Args:
+        what: "latency" or "request": the family of metrics.
+        stream: the stream's name.
+        direction: the direction.
+        value_ns: shape (bins,), ascending.
+        counts: shape (bins,).
+        refusal: why no percentile may be shown at all, "" when they may.
+    """
+    n = histogram.total(counts)
+    found = []
+    for metric in _PERCENTILE_METRICS[what]:
+        value, reason, censored = None, refusal, False
+        if not reason and n < metric.min_ios:
+            unit = "I/Os" if what == "latency" else "requests"
+            reason = f"too few {unit}: {n:,} of {metric.min_ios:,} needed"
+        if not reason and metric.percentile is not None:
+            value_at = histogram.quantile(value_ns, counts, metric.percentile / 100)
+            # Only fio's histogram has an end; request times are exact.
+            censored = what == "latency" and value_at >= FIO_LAST_BIN_NS
+            value = value_at / NS_PER_S
+        found.append(
+            Measurement(
+                stream=stream,
+                direction=direction,
+                metric=metric.name,
+                value=value,
+                io_count=n,
+                reason=reason,
+                censored=censored,
+            )
+        )
+    return found
+
+
+def _rates(place: _Place, merged: Merged) -> Iterator[Measurement]:
+    yield place.measured("iops", merged.iops)
+    yield place.measured("bandwidth", merged.bandwidth_bytes_per_s)
+    mean_s = None if merged.mean_ns is None else merged.mean_ns / NS_PER_S
+    yield place.measured("latency_mean", mean_s, merged.reason or "not every job timed its I/Os")
+    in_flight = None if mean_s is None else merged.iops * mean_s
+    yield place.measured("depth_mean", in_flight, "it needs the mean latency")
+
+
+def _cpu(place: _Place, rows: StreamRows) -> Measurement:
+    """CPU time of all jobs over all I/Os of the stream, in both directions."""
+    spent_s = 0.0
+    for job in rows.jobs:
+        if None in (job.user_cpu_percent, job.system_cpu_percent, job.job_runtime_ms):
+            return place.measured("cpu_per_io", None, "fio did not tell its CPU time")
+        percent = (job.user_cpu_percent or 0.0) + (job.system_cpu_percent or 0.0)
+        spent_s += percent / 100 * (job.job_runtime_ms or 0.0) / MS_PER_S
+    ios = sum(m.ios for d in rows.directions if (m := rows.merged(d)) is not None)
+    return place.measured("cpu_per_io", spent_s / ios if ios else None, NO_IO)
+
+
+def _device_requests(place: _Place, evidence: Evidence, merged: Merged) -> Measurement:
+    """Mean bytes of an I/O over mean bytes of a device request.
+
+    A ratio of sizes, not of counts: the counters also saw the ramp, whose I/Os fio does not count.
+    """
+    metric = "device_requests_per_io"
+    record = evidence.record
+    if len(evidence.streams) > 1:
+        return place.measured(metric, None, "the device's counters cannot be split by stream")
+    if record.device is None or record.before is None or record.after is None:
+        return place.measured(metric, None, "no counters of the device")
+    before, after = record.before, record.after
+    if place.direction == "read":
+        requests = after.read_ios - before.read_ios
+        sectors = after.read_sectors - before.read_sectors
+    else:
+        requests = after.write_ios - before.write_ios
+        sectors = after.write_sectors - before.write_sectors
+    if requests < 1 or sectors < 1 or not merged.ios:
+        return place.measured(metric, None, "the device saw no request")
+    return place.measured(
+        metric, (merged.io_bytes / merged.ios) / (sectors * SECTOR_BYTES / requests)
+    )
+
+
+def _requests(place: _Place, found: Requests, refusal: str) -> Iterator[Measurement]:
+    times, counts = _counted(found)
+    n = histogram.total(counts)
+    rate = found.rate_per_s if n else None
+    yield Measurement(
+        stream=place.stream,
+        direction=place.direction,
+        metric="request_rate",
+        value=rate,
+        io_count=n,
+        reason="" if n else found.reason or "not one whole request was done",
+    )
+    yield from percentiles(
+        "request", place.stream, place.direction, times, counts, refusal=found.reason or refusal
+    )
+
+
+def _request_histogram(place: _Place, found: Requests) -> list[StreamHistogram]:
+    times, counts = _counted(found)
+    return [_histogram(place, "request", times, counts)] if times.size else []
+
+
+def _counted(found: Requests) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    times, counts = np.unique(found.time_ns, return_counts=True)
+    return times.astype(np.float64), counts.astype(np.int64)
+
+
+def _histogram(
+    place: _Place, what: str, value_ns: NDArray[np.float64], counts: NDArray[np.int64]
+) -> StreamHistogram:
+    return StreamHistogram(
+        stream=place.stream,
+        direction=place.direction,
+        what="request" if what == "request" else "latency",
+        latency_s=value_ns / NS_PER_S,
+        counts=counts,
+    )
