@@ -1,0 +1,297 @@
+"""Plot data -> SVG text, through matplotlib's figure objects alone: no pyplot, no global state."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil, log2
+from typing import TYPE_CHECKING, Any, Literal
+
+import matplotlib as mpl
+import matplotlib.ticker
+import matplotlib.transforms
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from kvbench.report.curves import nines
+from kvbench.report.model import BarGroup, BarPanel, CurvePanel, DepthPanel
+from kvbench.report.svg import FAINT, INK, PALETTE, to_svg
+from kvbench.report.words import quantity
+from kvbench.units import format_value
+
+if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
+    from matplotlib.typing import RcKeyType
+
+WIDTH_IN = 5.4
+PLOT_IN = 2.5  # height of the axes
+LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.74, 0.14, 0.12, 0.52
+LEGEND_ROW_IN = 0.2
+LEGEND_CHARS_MAX = 34  # of a label that shares its row with another
+FONT_PT = 9
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+TICK_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+BARS_PER_ROW = 3
+
+_STYLE: "dict[RcKeyType, Any]" = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "kvbench",  # the same data gives the same bytes
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "font.family": ["DejaVu Sans"],
+    "font.size": FONT_PT,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": False,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": FONT_PT - 0.5,
+    "ytick.labelsize": FONT_PT - 0.5,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+}
+
+
+def draw(panel: CurvePanel | DepthPanel | BarPanel, figure_id: str) -> str:
+    """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
+    match panel:
+        case CurvePanel():
+            return latency_curves(panel, figure_id)
+        case DepthPanel():
+            return against_depth(panel, figure_id)
+        case BarPanel():
+            return tenant_bars(panel, figure_id)
+
+
+def latency_curves(panel: CurvePanel, figure_id: str) -> str:
+    """Return latency percentile curves: x in nines, y logarithmic, thin repetitions."""
+    handles = []
+    with _drawing() as new:
+        drawing, axes = new([curve.label for curve in panel.curves])
+        for curve in panel.curves:
+            colour = PALETTE[curve.colour % len(PALETTE)]
+            dashes: Literal["-", "--"] = "--" if curve.dashed else "-"
+            for percent, latency_s in curve.repetitions:
+                x = nines(np.asarray(percent))
+                axes.plot(x, latency_s, dashes, color=colour, linewidth=0.5, alpha=0.55)
+            x = nines(np.asarray(curve.percent))
+            axes.plot(x, curve.latency_s, dashes, color=colour, linewidth=1.7)
+            axes.plot(x[-1:], curve.latency_s[-1:], "o", color=colour, markersize=3)
+            handles.append(Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7))
+        values = [v for c in panel.curves for v in c.latency_s]
+        values += [v for c in panel.curves for _, own in c.repetitions for v in own]
+        _log_axis(axes, values, lambda value: quantity("latency_p50", "s", value))
+        last = max(max(curve.percent) for curve in panel.curves)
+        last = max([last, *(own[-1] for c in panel.curves for own, _ in c.repetitions)])
+        ticks = [p for p in TICK_PERCENTS if p <= last + 1e-9]
+        axes.set_xlim(float(nines(np.array([50.0]))[0]), float(nines(np.array([last]))[0]) + 0.08)
+        axes.xaxis.set_major_locator(FixedLocator(nines(np.asarray(ticks)).tolist()))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * (1 - 10**-x):.6g}"))
+        _finish(drawing, axes, panel.x_label, panel.y_label)
+        _legend(drawing, handles, [curve.label for curve in panel.curves])
+        return to_svg(
+            drawing, figure_id=figure_id, title=panel.title, description=panel.description
+        )
+
+
+def against_depth(panel: DepthPanel, figure_id: str) -> str:
+    """Return a metric against queue depth: x in powers of two, every repetition a dot."""
+    handles = []
+    with _drawing() as new:
+        drawing, axes = new([series.label for series in panel.series])
+        for series in panel.series:
+            colour = PALETTE[series.colour % len(PALETTE)]
+            marker = MARKERS[series.colour % len(MARKERS)]
+            axes.plot(series.depth, series.median, "-", color=colour, linewidth=1.4)
+            x, y = zip(*series.dots, strict=True)
+            axes.plot(x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0)
+            handles.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=1.4))
+        depths = sorted({depth for series in panel.series for depth in series.depth})
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(FixedLocator(_thinned(depths)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        values = [value for series in panel.series for _, value in series.dots]
+        if panel.from_zero:
+            _zero_axis(axes, values, panel.unit)
+        else:
+            _log_axis(axes, values, lambda value: quantity("latency_p99", panel.unit, value))
+        _finish(drawing, axes, panel.x_label, panel.y_label)
+        _legend(drawing, handles, [series.label for series in panel.series])
+        return to_svg(
+            drawing, figure_id=figure_id, title=panel.title, description=panel.description
+        )
+
+
+def tenant_bars(panel: BarPanel, figure_id: str) -> str:
+    """Return bars from zero, one small axis per tenant, every repetition a dot."""
+    count = len(panel.groups)
+    columns = min(count, BARS_PER_ROW)
+    rows = ceil(count / columns)
+    with _drawing() as new:
+        height = rows * (PLOT_IN * 0.72 + 0.62) + 0.05
+        drawing, _ = new((), height_in=height, empty=True)
+        for number, group in enumerate(panel.groups):
+            row, column = divmod(number, columns)
+            width = WIDTH_IN / columns
+            bottom = height - (row + 1) * (PLOT_IN * 0.72 + 0.62) + 0.26
+            place = (
+                (column * width + LEFT_IN) / WIDTH_IN,
+                bottom / height,
+                (width - LEFT_IN - 0.1) / WIDTH_IN,
+                PLOT_IN * 0.72 / height,
+            )
+            _tenant(drawing.add_axes(place), group)
+        return to_svg(
+            drawing, figure_id=figure_id, title=panel.title, description=panel.description
+        )
+
+
+def _tenant(axes: Axes, group: BarGroup) -> None:
+    values = []
+    for place, bar in enumerate(group.bars):
+        colour = PALETTE[bar.colour % len(PALETTE)]
+        if bar.median is None:
+            axes.text(place, 0, "no\nnumber", ha="center", va="bottom", fontsize=FONT_PT - 1)
+            continue
+        axes.bar([place], [bar.median], width=0.62, color=colour, alpha=0.45)
+        axes.hlines([bar.median], place - 0.31, place + 0.31, color=colour, linewidth=1.6)
+        offsets = np.linspace(-0.16, 0.16, len(bar.dots)) if len(bar.dots) > 1 else np.zeros(1)
+        axes.plot(
+            place + offsets, bar.dots, "o", color=INK, markersize=2.8, alpha=0.8, markeredgewidth=0
+        )
+        values += [bar.median, *bar.dots]
+    axes.set_xlim(-0.6, len(group.bars) - 0.4)
+    axes.xaxis.set_major_locator(FixedLocator(list(range(len(group.bars)))))
+    names = [bar.label for bar in group.bars]
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda _, place: names[place or 0]))
+    _zero_axis(axes, values, group.unit)
+    axes.grid(visible=False, axis="x")
+    axes.tick_params(axis="both", length=2.5)
+    label = quantity_label(group)
+    axes.set_title(f"{group.label}\n{label}", fontsize=FONT_PT - 0.5, loc="left", x=-0.3)
+
+
+def quantity_label(group: BarGroup) -> str:
+    """Return the quantity of a tenant's axis; the ticks carry the unit."""
+    names = {"iops": "IOPS (1/s)", "bandwidth": "bandwidth", "request_rate": "requests (1/s)"}
+    return names.get(group.metric, group.metric.replace("_", " "))
+
+
+@contextmanager
+def _drawing() -> Iterator[Callable[..., tuple[Drawing, Axes]]]:
+    """Draw in kvbench's style, whatever the user's own matplotlib settings are."""
+    with warnings.catch_warnings(), mpl.rc_context():
+        # A name may hold letters that the measuring font lacks; the browser has its own fonts.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        yield _new
+
+
+def _new(
+    labels: Sequence[str], *, height_in: float | None = None, empty: bool = False
+) -> tuple[Drawing, Axes]:
+    """Return a figure with room for its legend, and its axes."""
+    legend = _legend_rows(labels) * LEGEND_ROW_IN
+    height = TOP_IN + PLOT_IN + BOTTOM_IN + legend + 0.06 if height_in is None else height_in
+    drawing = Drawing(figsize=(WIDTH_IN, height))
+    drawing.patch.set_visible(False)
+    width = WIDTH_IN - LEFT_IN - RIGHT_IN
+    place = (
+        LEFT_IN / WIDTH_IN,
+        (height - TOP_IN - PLOT_IN) / height,
+        width / WIDTH_IN,
+        PLOT_IN / height,
+    )
+    axes = drawing.add_axes(place)
+    if empty:
+        axes.remove()
+    return drawing, axes
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    return 1 if any(len(label) > LEGEND_CHARS_MAX for label in labels) else 2
+
+
+def _legend_rows(labels: Sequence[str]) -> int:
+    return ceil(len(labels) / _legend_columns(labels)) if labels else 0
+
+
+def _legend(drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str]) -> None:
+    drawing.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(LEFT_IN / WIDTH_IN - 0.02, 0),
+        ncols=_legend_columns(labels),
+        fontsize=FONT_PT - 0.5,
+        borderpad=0,
+        borderaxespad=0.1,
+        handlelength=2.2,
+        labelspacing=0.35,
+    )
+
+
+def _finish(drawing: Drawing, axes: Axes, x_label: str, y_label: str) -> None:
+    axes.patch.set_visible(False)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.yaxis.set_label_coords(0.012, 0.5, transform=_beside(drawing, axes))
+
+
+def _beside(drawing: Drawing, axes: Axes) -> mpl.transforms.Transform:
+    """Return figure coordinates across and axes coordinates upwards."""
+    return mpl.transforms.blended_transform_factory(drawing.transFigure, axes.transAxes)
+
+
+def _thinned(depths: Sequence[float]) -> list[float]:
+    """Return the depths whose labels have room: no two closer than half a doubling."""
+    kept: list[float] = []
+    for depth in depths:
+        if not kept or depth <= 0 or log2(depth / kept[-1]) >= 0.5:
+            kept.append(depth)
+    return kept
+
+
+def _zero_axis(axes: Axes, values: Sequence[float], unit: str) -> None:
+    top = max(values, default=0.0)
+    axes.set_ylim(0, top * 1.08 if top > 0 else 1)
+    axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, unit)))
+    axes.patch.set_visible(False)
+
+
+def _log_axis(axes: Axes, values: Sequence[float], label: Callable[[float], str]) -> None:
+    """Make y logarithmic with ticks at 1, 2 and 5, or at 1 alone over many decades."""
+    axes.set_yscale("log")
+    positive = [value for value in values if value > 0] or [1e-6]
+    low, high = min(positive) / 1.15, max(positive) * 1.15
+    axes.set_ylim(low, high)
+    decades = np.log10(high / low)
+    steps: tuple[float, ...] = (1, 2, 5) if decades < 3.2 else (1,)
+    if decades < 0.6:
+        steps = (1, 1.5, 2, 3, 4, 5, 6, 8)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _trimmed(label(value))))
+
+
+def _tick(value: float, unit: str) -> str:
+    return "0" if value == 0 else _trimmed(format_value(value, unit).replace(" us", " µs"))
+
+
+def _trimmed(text: str) -> str:
+    """Drop zeros that say nothing on an axis: ``2.00 ms`` -> ``2 ms``, ``20.0k`` -> ``20k``."""
+    number = text.rstrip("kMGsµnmB/ KT")
+    rest = text[len(number) :]
+    return (number.rstrip("0").rstrip(".") if "." in number else number) + rest

@@ -1,0 +1,124 @@
+"""A measured run, looked up by point: what was planned, what came back.  Pure.
+
+Everything is built from the plan, so that what is missing shows as missing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Summary
+from kvbench.plan import Cell
+from kvbench.workload.schema import Stream, Workload
+
+SummaryKey = tuple[str, str, str, str]  # point_id, stream, direction, metric
+
+
+class Point(Struct, frozen=True, eq=False):
+    """One point of a workload with its cells, in order of repetition.
+
+    ``cell`` is any of its planned cells: repetitions differ in seed and number only.
+    """
+
+    cell: Cell
+    planned: tuple[str, ...]  # cell ids
+    measured: tuple[MeasuredCell, ...]
+
+    @property
+    def used(self) -> tuple[MeasuredCell, ...]:
+        """The cells whose numbers count."""
+        return tuple(c for c in self.measured if c.outcome in ("valid", "doubtful"))
+
+    @property
+    def setting(self) -> str:
+        """``alone`` when one tenant is measured by itself, else ""."""
+        return "alone" if self.cell.alone is not None else ""
+
+    def missing_words(self) -> tuple[str, str]:
+        """Return what stands for a number that is not there, and why."""
+        if not self.measured:
+            return "not run", "no cell of this point is in the archive"
+        if not self.used:
+            outcomes = [cell.outcome for cell in self.measured]
+            counts = [f"{outcomes.count(o)} {o}" for o in ("invalid", "failed") if o in outcomes]
+            return "no valid cell", ", ".join(counts)
+        return "not measured", "no reason is given"
+
+
+class Index:
+    """Lookups over one measured run."""
+
+    def __init__(self, run: MeasuredRun) -> None:
+        self.run = run
+        self.measured = {cell.cell.cell_id: cell for cell in run.cells}
+        self._summaries: dict[SummaryKey, Summary] = {
+            (s.point_id, s.stream, s.direction, s.metric): s for s in run.summaries
+        }
+        self._points: dict[str, tuple[Point, ...]] = {
+            workload.name: tuple(self._points_of(workload))
+            for workload in run.record.plan.workloads
+        }
+
+    def points(self, workload: Workload) -> tuple[Point, ...]:
+        """Return the points of ``workload`` in the order of its sweep, mixed before alone."""
+        return self._points[workload.name]
+
+    def summary(
+        self, point: Point, stream: str, direction: IoDirection, metric: str
+    ) -> Summary | None:
+        """Return a summary, None when there is none."""
+        return self._summaries.get((point.cell.point_id, stream, direction, metric))
+
+    def has(self, point: Point, metric: str) -> bool:
+        """Whether any stream of ``point`` has a summary of ``metric``."""
+        return any(
+            self.summary(point, placed.stream.name, direction, metric) is not None
+            for placed in point.cell.placed
+            for direction in directions(placed.stream)
+        )
+
+    def _points_of(self, workload: Workload) -> Iterator[Point]:
+        cells: dict[str, list[Cell]] = defaultdict(list)
+        for cell in self.run.record.plan.cells:
+            if cell.workload == workload.name and cell.purpose == "measure":
+                cells[cell.point_id].append(cell)
+        for group in sorted(cells.values(), key=lambda group: _place(workload, group[0])):
+            ordered = sorted(group, key=lambda cell: cell.repetition)
+            ids = tuple(cell.cell_id for cell in ordered)
+            found = tuple(self.measured[i] for i in ids if i in self.measured)
+            yield Point(ordered[0], ids, found)
+
+
+def directions(stream: Stream) -> tuple[IoDirection, ...]:
+    """Return the directions that a stream does I/O in."""
+    match stream.direction:
+        case "read":
+            return ("read",)
+        case "write":
+            return ("write",)
+        case "mixed":
+            return ("read", "write")
+
+
+def primary_metrics(workload: Workload, stream: str) -> tuple[str, ...]:
+    """Return the primary metrics of one stream, most important first."""
+    named = (name.rpartition(".") for name in workload.primary)
+    return tuple(metric for owner, _, metric in named if owner == stream)
+
+
+def latency_prefix(stream: Stream) -> str:
+    """Return whose time counts: ``request`` behind a barrier, else ``latency``."""
+    return "request" if stream.barrier else "latency"
+
+
+def _place(workload: Workload, cell: Cell) -> tuple[int, ...]:
+    """Return where a cell stands in the sweep of its workload."""
+    place = []
+    for axis in workload.sweep:
+        label = axis.field if len(workload.streams) == 1 else f"{axis.stream}.{axis.field}"
+        value = cell.parameters.get(label)
+        place.append(axis.values.index(value) if value in axis.values else len(axis.values))
+    names = [stream.name for stream in workload.streams]
+    place.append(names.index(cell.alone) + 1 if cell.alone in names else 0)
+    return tuple(place)

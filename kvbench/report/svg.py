@@ -1,0 +1,93 @@
+"""A matplotlib figure -> one <svg> element to stand inside an HTML page.  Pure.
+
+Text stays text, colours become CSS variables (so that a page can show the figure on a dark
+ground), ids get a prefix (so that many figures can share a page), and a title and a description
+say what a reader who cannot see it should know.
+"""
+
+import io
+import re
+import xml.etree.ElementTree as ET
+
+from matplotlib.figure import Figure as Drawing
+
+INK = "#010203"  # text, axes and ticks: becomes the page's text colour
+FAINT = "#040506"  # grid lines
+PALETTE = (  # Okabe and Ito, told apart by colour-blind readers; yellow is left out, black is ink
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#e69f00",
+    "#7f7f7f",
+    "#5d3a9b",
+)
+FONTS = "system-ui, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
+
+_NAMESPACE = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+
+def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) -> str:
+    """Return ``drawing`` as the text of one <svg> element.
+
+    Args:
+        drawing: the figure, drawn with ``INK``, ``FAINT`` and ``PALETTE`` only.
+        figure_id: unique in the page; letters, digits and hyphens.
+        title: the figure's name, for assistive technology.
+        description: what the figure shows, in words and numbers.
+    """
+    buffer = io.StringIO()
+    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    root = ET.fromstring(buffer.getvalue())  # noqa: S314 - matplotlib wrote it a line above
+    _clean(root, figure_id)
+    root.attrib = {
+        "viewBox": root.get("viewBox", "0 0 1 1"),
+        "role": "img",
+        "aria-labelledby": f"{figure_id}-title {figure_id}-desc",
+        "class": "plot",
+    }
+    for name, text in (("desc", description), ("title", title)):
+        element = ET.Element(name, {"id": f"{figure_id}-{name}"})
+        element.text = text
+        root.insert(0, element)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _clean(root: ET.Element, prefix: str) -> None:
+    for parent in root.iter():
+        for child in list(parent):
+            if child.tag.endswith("metadata"):
+                parent.remove(child)
+    referred = {
+        name
+        for element in root.iter()
+        for value in (*element.attrib.values(), "")
+        for name in [*_REFERENCE.findall(value), *_linked(element)]
+    }
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_NAMESPACE)
+        if (own := element.attrib.pop("id", None)) in referred:
+            element.set("id", f"{prefix}-{own}")
+        if link := element.attrib.pop(_LINK, None):
+            element.set("href", f"#{prefix}-{link.removeprefix('#')}")
+        for key, value in element.attrib.items():
+            element.set(key, _restyle(value, prefix))
+
+
+def _linked(element: ET.Element) -> list[str]:
+    link = element.get(_LINK)
+    return [link.removeprefix("#")] if link else []
+
+
+def _restyle(value: str, prefix: str) -> str:
+    """Return one attribute with references prefixed, and colours and fonts left to the page."""
+    value = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
+    if "#" in value or "font" in value:
+        value = value.replace(INK, "currentColor").replace(FAINT, "var(--grid, #d0d0d0)")
+        for number, colour in enumerate(PALETTE):
+            value = value.replace(colour, f"var(--c{number}, {colour})")
+        value = value.replace("'DejaVu Sans'", FONTS)
+    return value

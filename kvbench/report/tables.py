@@ -1,0 +1,139 @@
+"""Summaries -> one table per role, projected workloads apart.  Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from kvbench.measure.model import IoDirection, Summary
+from kvbench.metrics import METRICS
+from kvbench.plan import Placed
+from kvbench.report.doubts import Marks
+from kvbench.report.model import Column, ResultTable, Row, RowGroup, Value
+from kvbench.report.points import Index, Point, directions, primary_metrics
+from kvbench.report.words import (
+    EVIDENCE_WORDS,
+    metric_label,
+    metric_meaning,
+    short,
+    stream_words,
+    summary_detail,
+    summary_text,
+)
+from kvbench.workload.schema import Role, Workload
+
+ALWAYS = ("iops", "latency_p50", "latency_p99")
+BEHIND_BARRIER = ("request_p50", "request_p99", "request_rate")
+WHEN_THERE = ("host_ceiling_share",)
+FULL_NAME_CHARS_MAX = 400
+
+
+def result_tables(
+    index: Index, role: Role, workloads: Sequence[Workload], marks: Marks
+) -> tuple[ResultTable, ...]:
+    """Return the tables of one role: what ships, traces and probes; then what is projected."""
+    mine = [workload for workload in workloads if workload.role == role]
+    parted = (
+        (f"{role}: measured results", False, [w for w in mine if w.evidence != "projected"]),
+        (f"{role}: projected workloads", True, [w for w in mine if w.evidence == "projected"]),
+    )
+    return tuple(
+        _table(index, caption, projected, part, marks)
+        for caption, projected, part in parted
+        if part
+    )
+
+
+def _table(
+    index: Index, caption: str, projected: bool, workloads: Sequence[Workload], marks: Marks
+) -> ResultTable:
+    metrics = _metrics(index, workloads)
+    groups = tuple(_group(index, workload, metrics, marks) for workload in workloads)
+    used = (
+        mark
+        for group in groups
+        for row in group.rows
+        for value in row.values
+        if value is not None
+        for mark in value.marks
+    )
+    return ResultTable(
+        caption=caption,
+        projected=projected,
+        columns=tuple(
+            Column(metric=m, label=metric_label(m), meaning=metric_meaning(m)) for m in metrics
+        ),
+        groups=groups,
+        notes=marks.notes(used),
+    )
+
+
+def _metrics(index: Index, workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """Return the columns: every primary metric, the usual four, the host's share where known."""
+    wanted = {name.rpartition(".")[2] for w in workloads for name in w.primary}
+    if any(not s.barrier for w in workloads for s in w.streams):
+        wanted |= set(ALWAYS)
+    if any(s.barrier for w in workloads for s in w.streams):
+        wanted |= set(BEHIND_BARRIER)
+    for metric in WHEN_THERE:
+        if any(index.has(point, metric) for w in workloads for point in index.points(w)):
+            wanted.add(metric)
+    order = [*METRICS, *sorted(wanted - set(METRICS))]
+    return tuple(metric for metric in order if metric in wanted)
+
+
+def _group(index: Index, workload: Workload, metrics: Sequence[str], marks: Marks) -> RowGroup:
+    return RowGroup(
+        workload=short(workload.name),
+        full_name=short(workload.name, FULL_NAME_CHARS_MAX),
+        evidence=workload.evidence,
+        evidence_words=EVIDENCE_WORDS[workload.evidence],
+        summary=short(workload.summary, FULL_NAME_CHARS_MAX),
+        cannot_express=short(workload.cannot_express, FULL_NAME_CHARS_MAX),
+        rows=tuple(_rows(index, workload, metrics, marks)),
+    )
+
+
+def _rows(index: Index, workload: Workload, metrics: Sequence[str], marks: Marks) -> Iterable[Row]:
+    for point in index.points(workload):
+        for placed in point.cell.placed:
+            for direction in directions(placed.stream):
+                yield _row(index, workload, point, placed, direction, metrics, marks)
+
+
+def _row(
+    index: Index,
+    workload: Workload,
+    point: Point,
+    placed: Placed,
+    direction: IoDirection,
+    metrics: Sequence[str],
+    marks: Marks,
+) -> Row:
+    stream = placed.stream
+    primary = primary_metrics(workload, stream.name)
+    values = (
+        _value(point, index.summary(point, stream.name, direction, m), m in primary, marks)
+        for m in metrics
+    )
+    name = short(stream.name)
+    setting = point.setting or ("mixed" if workload.isolate else "")
+    return Row(
+        parameters=stream_words(stream),
+        stream=f"{name}, {direction}s" if stream.direction == "mixed" else name,
+        setting=setting,
+        values=tuple(values),
+    )
+
+
+def _value(point: Point, summary: Summary | None, primary: bool, marks: Marks) -> Value | None:
+    if summary is None:
+        if not primary:
+            return None
+        text, detail = point.missing_words()
+        return Value(text=text, detail=detail, known=False, primary=True)
+    return Value(
+        text=summary_text(summary),
+        detail=summary_detail(summary),
+        known=summary.median is not None,
+        n=summary.n,
+        primary=primary,
+        marks=marks.of(summary.doubts),
+    )

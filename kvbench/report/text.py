@@ -1,0 +1,128 @@
+"""ReportView -> a summary for a terminal: plain text, at most 100 columns."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from kvbench.report.model import ReportView, ResultTable, Row, Value
+from kvbench.report.words import DASH
+
+COLUMNS = 100
+DOUBTS_MAX = 12  # the page has them all
+_WIDTHS = (39, 14, 13, 9, 9, 3, 5)  # parameters, stream, rate, p50, p99, n, marks
+_HEAD = ("parameters", "stream", "rate", "p50", "p99", "n", "doubt")
+_LEFT = 2  # columns that are aligned to the left; the others hold numbers
+_LEVELS = {"bad": "!!", "doubt": "! ", "note": "- "}
+_ASCII = str.maketrans({DASH: "-", "≥": ">=", "µ": "u", "…": "~", "×": "x", "⟨": "<", "⟩": ">"})
+
+
+def render(view: ReportView, *, ascii_only: bool = False) -> str:
+    """Return the summary; with ``ascii_only`` for terminals that show nothing else."""
+    text = "\n".join(_lines(view)) + "\n"
+    if ascii_only:
+        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+    return text
+
+
+def _lines(view: ReportView) -> Iterator[str]:
+    yield from wrap(view.verdict, COLUMNS)
+    for alert in view.alerts:
+        yield from wrap(f"!! {alert.upper() if len(alert) < 40 else alert}", COLUMNS)
+    for role in view.roles:
+        for table in role.tables:
+            yield ""
+            yield table.caption.upper()
+            yield _line(_HEAD)
+            for group in table.groups:
+                yield _cut(f"{group.workload} [{group.evidence}] {group.summary}", COLUMNS)
+                for row in group.rows:
+                    yield from _row(table, row)
+    if view.doubts:
+        yield ""
+        yield "What makes this result doubtful, worst first:"
+        for doubt in view.doubts[:DOUBTS_MAX]:
+            mark = f"{doubt.mark}: " if doubt.mark else ""
+            yield from wrap(
+                f"{_LEVELS[doubt.level]} {mark}{doubt.text}", COLUMNS, subsequent_indent="   "
+            )
+        if len(view.doubts) > DOUBTS_MAX:
+            yield f"   and {len(view.doubts) - DOUBTS_MAX} more, in the report"
+
+
+def _row(table: ResultTable, row: Row) -> Iterator[str]:
+    """Yield one line, and more below it when the parameters need them."""
+    values = {c.metric: v for c, v in zip(table.columns, row.values, strict=True) if v is not None}
+    rate = _first(values, _rate_order(values))
+    kind = "request" if "request_p99" in values else "latency"
+    shown = (rate, values.get(f"{kind}_p50"), values.get(f"{kind}_p99"))
+    marks = dict.fromkeys(mark for value in values.values() for mark in value.marks)
+    setting = f" {row.setting}" if row.setting else ""
+    first, *rest = wrap(row.parameters, _WIDTHS[0] - 2) or [""]
+    yield _line(
+        (
+            f"  {first}",
+            f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
+            *(_number(value) for value in shown),
+            _sample(values.values()),
+            ",".join(marks),
+        )
+    )
+    yield from (f"    {more}" for more in rest)
+
+
+def _rate_order(values: dict[str, Value]) -> Sequence[str]:
+    """Return the rates, primary ones first."""
+    rates = ("request_rate", "iops", "bandwidth")
+    return sorted(rates, key=lambda name: not (name in values and values[name].primary))
+
+
+def _first(values: dict[str, Value], names: Sequence[str]) -> Value | None:
+    return next((values[name] for name in names if name in values), None)
+
+
+def _number(value: Value | None) -> str:
+    if value is None:
+        return DASH
+    return (
+        "too few" if value.text == "too few I/Os" else value.text.replace(" requests/s", " req/s")
+    )
+
+
+def _sample(values: Iterable[Value]) -> str:
+    """Return the n of a row, from the first number that is known."""
+    return next((str(value.n) for value in values if value.known), DASH)
+
+
+def _line(texts: Sequence[str]) -> str:
+    cells = [
+        _pad(_cut(text, width), width, left=place < _LEFT)
+        for place, (text, width) in enumerate(zip(texts, _WIDTHS, strict=True))
+    ]
+    return " ".join(cells).rstrip()
+
+
+def _width(text: str) -> int:
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    kept, used = "", 0
+    for character in text:
+        used += _columns(character)
+        if used > width - 1:
+            break
+        kept += character
+    return f"{kept}…"
+
+
+def _pad(text: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _width(text))
+    return text + space if left else space + text

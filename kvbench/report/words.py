@@ -1,0 +1,223 @@
+"""Numbers, parameters and names -> the words that a reader sees.  Pure."""
+
+import unicodedata
+from collections.abc import Mapping
+from math import isfinite
+
+from kvbench.measure.model import Measurement, Summary
+from kvbench.metrics import METRICS
+from kvbench.units import format_count, format_size, format_value
+from kvbench.workload.schema import Evidence, Role, Stream, SweepValue
+
+DASH = "\N{EN DASH}"  # between two numbers, and for "nothing here"
+NAME_CHARS_MAX = 60
+COMBINING_MAX = 2  # marks stacked on one letter before they are spelled out
+
+ROLE_WORDS: dict[Role, str] = {
+    "memory": "The SSD as an extension of memory: small reads that a computation waits for.",
+    "performance": "The SSD as a cache tier: KV blocks and chunks that are reloaded, not computed.",
+    "capacity": "The SSD as a large store: much data written and read in bulk.",
+}
+EVIDENCE_WORDS: dict[Evidence, str] = {
+    "shipping": "what shipping software does",
+    "trace": "taken from a recorded trace",
+    "probe": "a probe of the device, not an application",
+    "projected": "a projection of software that does not ship yet",
+}
+_LABELS = {
+    "iops": "IOPS",
+    "bandwidth": "Bandwidth",
+    "latency_mean": "Mean latency",
+    "request_rate": "Request rate",
+    "cpu_per_io": "CPU time per I/O",
+    "depth_mean": "I/Os in flight",
+    "device_requests_per_io": "Device requests per I/O",
+    "host_ceiling_share": "Share of host ceiling",
+    "latency_p99_mixed_over_alone": "p99 mixed / alone",
+    "iops_mixed_over_alone": "Rate mixed / alone",
+}
+_SUFFIXES = {
+    "iops": " IOPS",
+    "request_rate": " requests/s",
+    "latency_p99_mixed_over_alone": " x",
+    "iops_mixed_over_alone": " x",
+    "device_requests_per_io": " requests",
+    "depth_mean": " I/Os",
+}
+
+
+def visible(text: str) -> str:
+    """Return ``text`` in one line with every character that hides or reorders made visible.
+
+    Control characters become their pictures (␀, ␛), other format and direction characters and
+    piled-up combining marks become ⟨U+202E⟩.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    stacked = 0
+    for character in text:
+        stacked = stacked + 1 if unicodedata.combining(character) else 0
+        code = ord(character)
+        if character.isprintable() and stacked <= COMBINING_MAX:
+            shown.append(character)
+        elif code < 0x20:
+            shown.append(chr(0x2400 + code))
+        elif code == 0x7F:
+            shown.append("\u2421")
+        else:
+            shown.append(f"\u27e8U+{code:04X}\u27e9")
+    return "".join(shown)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of several lines with each made visible; tabs stay."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
+
+
+def short(text: str, limit: int = NAME_CHARS_MAX) -> str:
+    """Return ``text`` made visible and cut in its middle to ``limit`` characters."""
+    shown = visible(text if len(text) <= 4 * limit else f"{text[: 2 * limit]}{text[-2 * limit :]}")
+    if len(shown) <= limit:
+        return shown
+    tail = limit // 3
+    return f"{shown[: limit - tail - 1]}…{shown[-tail:]}"
+
+
+def metric_label(metric: str) -> str:
+    """Return a metric's name as a heading: ``p99 latency``."""
+    kind, _, percentile = metric.partition("_p")
+    if metric in METRICS and METRICS[metric].percentile is not None:
+        return f"p{percentile} latency" if kind == "latency" else f"p{percentile} request time"
+    return _LABELS.get(metric, short(metric.replace("_", " ")))
+
+
+def metric_meaning(metric: str) -> str:
+    """Return what a metric means, "" for one of another version of kvbench."""
+    return METRICS[metric].meaning if metric in METRICS else ""
+
+
+def quantity(metric: str, unit: str, value: float, *, censored: bool = False) -> str:
+    """Return a value with its unit: ``3.12 GB/s``, ``19.1k IOPS``, ``≥ 17.1 s``."""
+    if not isfinite(value):
+        return "not a number"
+    text = f"{format_value(value, unit)}{_SUFFIXES.get(metric, '')}"
+    text = text.replace(" us", " µs")
+    return f"≥ {text}" if censored else text
+
+
+def spread(metric: str, unit: str, low: float, high: float) -> str:
+    """Return low and high in one unit where both share it, joined by an en dash."""
+    first, second = quantity(metric, unit, low), quantity(metric, unit, high)
+    number, _, first_unit = first.partition(" ")
+    return (
+        f"{number}{DASH}{second}"
+        if first_unit == second.partition(" ")[2]
+        else f"{first}{DASH}{second}"
+    )
+
+
+def summary_text(summary: Summary) -> str:
+    """Return the median with its unit, or the words that stand for it."""
+    if summary.median is None:
+        return missing_text(summary.reason)
+    return quantity(summary.metric, summary.unit, summary.median, censored=summary.censored)
+
+
+def summary_detail(summary: Summary) -> str:
+    """Return the interval or range with its n, or why there is no number."""
+    parts = []
+    if summary.median is None:
+        parts.append(visible(summary.reason) or "no reason is given")
+    elif not _has_spread(summary):
+        parts.append(f"n={summary.n}, no interval")
+    else:
+        low, high = summary.low or 0.0, summary.high or 0.0
+        range_text = spread(summary.metric, summary.unit, low, high)
+        if summary.interval == "95 %":
+            parts.append(f"{range_text}, 95 % interval, n={summary.n}")
+        else:
+            parts.append(f"{range_text}, range of n={summary.n}")
+    if summary.excluded:
+        parts.append(f"{summary.excluded} left out")
+    return "; ".join(parts)
+
+
+def _has_spread(summary: Summary) -> bool:
+    if summary.interval == "none" or summary.low is None or summary.high is None:
+        return False
+    return isfinite(summary.low) and isfinite(summary.high)
+
+
+def measurement_text(measurement: Measurement) -> str:
+    """Return one cell's number: ``p99 latency 412 µs``."""
+    label = metric_label(measurement.metric)
+    if measurement.value is None:
+        return f"{label}: {missing_text(measurement.reason)}"
+    known = METRICS.get(measurement.metric)
+    unit = known.unit if known else "1"
+    value = quantity(measurement.metric, unit, measurement.value, censored=measurement.censored)
+    return value if label == "IOPS" else f"{label} {value}"
+
+
+def missing_text(reason: str) -> str:
+    """Return the short words in place of a number."""
+    return "too few I/Os" if "too few" in reason else "not measured"
+
+
+def stream_words(stream: Stream) -> str:
+    """Return what a stream does: ``4 KiB random reads, depth 32, 2 jobs``."""
+    sizes = " + ".join(
+        format_size(share.size_bytes)
+        + (f" ({share.percent} %)" if len(stream.block_mix) > 1 else "")
+        for share in stream.block_mix
+    )
+    what = {"read": "reads", "write": "writes", "mixed": "reads and writes"}[stream.direction]
+    if stream.pattern == "chunk" and stream.chunk_bytes:
+        parts = [f"{sizes} {what} in random {format_size(stream.chunk_bytes)} chunks"]
+    else:
+        parts = [f"{sizes} {stream.pattern} {what}"]
+    if stream.read_percent is not None:
+        parts.append(f"{stream.read_percent} % reads")
+    if stream.rate_iops is not None:
+        parts.append(f"open loop {format_count(stream.rate_iops)} IOPS")
+        parts.append(f"depth up to {stream.queue_depth}")
+    elif stream.barrier:
+        parts.append(f"{stream.queue_depth} per request, barrier")
+    else:
+        parts.append(f"depth {stream.queue_depth}")
+    parts.append(_jobs(stream.jobs))
+    if stream.zipf_theta is not None:
+        parts.append(f"zipf {stream.zipf_theta:g}")
+    if stream.write_policy == "dsync":
+        parts.append("each write durable (dsync)")
+    elif stream.write_policy == "fsync":
+        parts.append(f"fsync every {stream.fsync_every or 1}")
+    if stream.span_percent < 100:
+        parts.append(f"over {stream.span_percent:g} % of the target")
+    return ", ".join(parts)
+
+
+def parameter_words(parameters: Mapping[str, SweepValue]) -> str:
+    """Return the swept parameters: ``4 KiB, depth 32, 2 jobs``; "" when nothing is swept."""
+    return ", ".join(_parameter(key, value) for key, value in parameters.items())
+
+
+def _parameter(key: str, value: SweepValue) -> str:
+    stream, _, field = key.rpartition(".")
+    prefix = f"{short(stream, 24)} " if stream else ""
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and field in ("block_size", "chunk_size", "chunk_bytes", "chunk"):
+        return f"{prefix}{format_size(number)}"
+    if field == "queue_depth":
+        return f"{prefix}depth {value}"
+    if number is not None and field == "jobs":
+        return f"{prefix}{_jobs(number)}"
+    if number is not None and field == "rate_iops":
+        return f"{prefix}{format_count(number)} IOPS asked"
+    return f"{prefix}{short(field.replace('_', ' '), 24)} {short(str(value), 24)}"
+
+
+def _jobs(count: float) -> str:
+    return "1 job" if count == 1 else f"{count:g} jobs"
