@@ -28,8 +28,7 @@ _KINDS: dict[int, NodeKind] = {
     stat.S_IFSOCK: "socket",
 }
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.ENXIO}
-# Unlike a fixed number these are not in Python's fcntl on every platform, but mypy knows Linux.
-_LOOP_GET_STATUS64 = 0x4C05
+_LOOP_GET_STATUS64 = 0x4C05  # linux/loop.h
 _LOOP_INFO64_BYTES = 232
 
 
@@ -67,12 +66,12 @@ class Machine:
         self.root = root
 
     def at(self, path: str) -> Path:
-        """Return where ``path`` of this machine really lies."""
-        return self.root / path.lstrip("/")
+        """Return where ``path`` of this machine really lies; a relative one is the caller's."""
+        return self.root / path.lstrip("/") if path.startswith("/") else Path(path)
 
     def resolve(self, path: str) -> str:
         """Return the path with every symlink followed; it must exist."""
-        real = os.path.realpath(self.at(path) if path.startswith("/") else path, strict=True)
+        real = os.path.realpath(self.at(path), strict=True)
         if self.root == Path("/"):
             return real
         return "/" + os.path.relpath(real, os.path.realpath(self.root))
@@ -96,7 +95,7 @@ class Machine:
 
     def names(self, path: str) -> list[str]:
         """Return the sorted names in a folder."""
-        return sorted(os.listdir(self.at(path)))
+        return sorted(entry.name for entry in self.at(path).iterdir())
 
     def names_if_there(self, path: str) -> list[str]:
         """Return the sorted names in a folder, none when there is no folder."""

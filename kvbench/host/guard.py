@@ -1,0 +1,213 @@
+"""May this target be read?  May it be written?  Decisions; opens nothing for writing.
+
+Reading needs a regular file or a block device.  Writing needs in addition that the user named
+the target twice (or that kvbench made the file), and that nothing whatever speaks against it:
+see ``block_objections`` and ``file_objections``.  What cannot be decided is refused, whether the
+reason is a file of /proc that cannot be read or a text that is not as expected.
+"""
+
+import os
+import re
+from pathlib import PurePosixPath
+
+import msgspec
+from msgspec import Struct
+
+from kvbench.errors import EnvironmentMissing, Refused, UsageError
+from kvbench.host import facts, lease, probe
+from kvbench.host.block_objections import block_objections
+from kvbench.host.file_objections import file_objections
+from kvbench.host.machine import Machine
+from kvbench.host.model import Identity
+
+OWN_RECORD = "target.json"  # beside the file that kvbench made; binds it by device and inode
+# fio replaces these inside any value (and runs a shell for the second kind), and trims the end.
+_FIO_WOULD_CHANGE = re.compile(r"\$\{|\$(?:pagesize|mb_memory|ncpus)|[;#]|\s$")
+
+
+class _OwnRecord(Struct, frozen=True):
+    device: int
+    inode: int
+
+
+def check_readable(path: str, machine: Machine = probe.MACHINE) -> Identity:
+    """Return what ``path`` leads to when it may be read; creates and writes nothing.
+
+    Raises:
+        Refused: not there, not a regular file or block device, a window into the kernel, or a
+            name that cannot be handed to fio unchanged.
+        UsageError: no name, or nothing in it to read.
+        EnvironmentMissing: no permission.
+    """
+    if not path:
+        raise UsageError("the target has no name")
+    _check_name(path)
+    identity = probe.identify(path, machine)
+    _check_name(identity.real_path)
+    if _is_kernel_file(identity, machine):
+        raise Refused(
+            "is a window into the kernel, not storage",
+            where=path,
+            hint="name a regular file or a block device",
+        )
+    if identity.size_bytes == 0:
+        what = "the file is empty" if identity.kind == "file" else "the device has no medium"
+        raise UsageError(f"{what}, there is nothing to read", where=path)
+    try:
+        machine.check_opens(identity.real_path)
+    except PermissionError as error:
+        raise probe.no_permission(path) from error
+    except OSError as error:
+        raise EnvironmentMissing(
+            f"cannot be opened for reading: {error.strerror}", where=path
+        ) from error
+    return identity
+
+
+def check_writable(
+    identity: Identity,
+    destroy: str | None,
+    *,
+    own_file: bool,
+    machine: Machine = probe.MACHINE,
+) -> None:
+    """Return when the target may be written, and only then.
+
+    Call it before ``lease.hold``: a target that is held, by whom ever, counts as in use.
+
+    Args:
+        identity: the target, as ``check_readable`` gave it.
+        destroy: the name that the user gave to ``--destroy``, None without it.
+        own_file: the caller says that kvbench made the file; it is checked here.
+        machine: where to look.
+
+    Raises:
+        Refused: it may not, or it cannot be decided.
+        UsageError: another kvbench is using it.
+    """
+    same_device(identity, machine)
+    lease.check_free(identity, machine)
+    _check_consent(identity, destroy, own_file=own_file, machine=machine)
+    look = block_objections if identity.kind == "block" else file_objections
+    try:
+        objection = next(look(identity, machine), None)
+    except (OSError, ValueError, LookupError) as error:
+        raise Refused(
+            f"cannot decide whether it may be written, so it is not: {_words(error)}",
+            where=identity.path,
+            hint="run as root, where /proc, /sys and /dev of the whole machine are seen",
+        ) from error
+    if objection is not None:
+        raise Refused(objection.text, where=_named(identity), hint=objection.hint)
+
+
+def same_device(identity: Identity, machine: Machine = probe.MACHINE) -> None:
+    """Return when the target's names still lead to the very same thing.
+
+    Raises:
+        Refused: gone, or another file or device in its place.
+    """
+    for path in dict.fromkeys((identity.path, identity.real_path)):
+        try:
+            now = probe.identify(path, machine)
+        except (Refused, EnvironmentMissing) as error:
+            raise Refused(f"the target has gone: {error.message}", where=path) from error
+        changed = [
+            f"{field.replace('_', ' ')} was {before}, is {after}"
+            for field in Identity.__struct_fields__
+            if field not in {"path", "real_path"}
+            and (before := getattr(identity, field)) != (after := getattr(now, field))
+        ]
+        if changed:
+            raise Refused(
+                f"the name now leads to something else: {'; '.join(changed)}",
+                where=path,
+                hint="start again with the target that you mean",
+            )
+
+
+def _check_name(path: str) -> None:
+    if not path.isprintable():
+        raise Refused(
+            "the name has a control character, or bytes that are no text",
+            where=probe.ascii_safe(path),
+            hint="rename the file",
+        )
+    if _FIO_WOULD_CHANGE.search(path):
+        raise Refused(
+            "fio would take this name for another: it has one of ; # ${ $pagesize $mb_memory "
+            "$ncpus, or ends in a blank",
+            where=path,
+            hint="rename the file",
+        )
+
+
+def _is_kernel_file(identity: Identity, machine: Machine) -> bool:
+    if identity.kind != "file":
+        return False
+    mount = facts.mount_of(identity.real_path, probe.mounts(machine))
+    return mount is not None and mount.of_the_kernel
+
+
+def _check_consent(
+    identity: Identity, destroy: str | None, *, own_file: bool, machine: Machine
+) -> None:
+    if own_file:
+        if not _is_own(identity, machine):
+            raise Refused(
+                "is not a file that kvbench made",
+                where=identity.path,
+                hint=f"to write to it nevertheless: --destroy {identity.path}",
+            )
+        return
+    if destroy is None:
+        raise Refused(
+            "writing would destroy what it holds, and --destroy was not given",
+            where=identity.path,
+            hint=f"if nothing on it is needed: --destroy {identity.path}",
+        )
+    if destroy == identity.path:
+        return
+    try:
+        named = probe.identify(destroy, machine)
+    except (Refused, EnvironmentMissing) as error:
+        raise Refused(f"--destroy names no target: {error.message}", where=destroy) from error
+    if (named.kind, named.device_number, named.inode) != (
+        identity.kind,
+        identity.device_number,
+        identity.inode,
+    ):
+        raise Refused(
+            f"--destroy names another target: {destroy}",
+            where=identity.path,
+            hint="name the same target twice",
+        )
+
+
+def _is_own(identity: Identity, machine: Machine) -> bool:
+    """Whether the record beside the file says that kvbench made this very file."""
+    if identity.kind != "file":
+        return False
+    record = PurePosixPath(identity.real_path).with_name(OWN_RECORD)
+    try:
+        own = msgspec.json.decode(machine.text(str(record)), type=_OwnRecord)
+        number, inode = machine.node(identity.real_path).file_key
+    except (OSError, msgspec.DecodeError, UnicodeEncodeError):
+        return False
+    return (_number(own.device), own.inode) == (number, inode)
+
+
+def _number(device: int) -> str:
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _named(identity: Identity) -> str:
+    if identity.path == identity.real_path:
+        return identity.path
+    return f"{identity.path} ({identity.real_path})"
