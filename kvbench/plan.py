@@ -9,7 +9,7 @@ host can generate.
 import hashlib
 import random
 from collections.abc import Iterable, Sequence
-from itertools import product
+from math import ceil
 from typing import Literal
 
 import msgspec
@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from kvbench.errors import UsageError
 from kvbench.units import MIB, format_size
-from kvbench.workload.schema import BlockShare, Engine, Role, Stream, SweepValue, Timing, Workload
+from kvbench.workload.schema import Engine, Role, Stream, SweepValue, Timing, Workload
+from kvbench.workload.sweep import points
 
 FORMAT = 1
 CELL_OVERHEAD_S = (
@@ -151,9 +152,11 @@ def make_plan(
             f"which has {format_size(target.size_bytes)}",
             where=target.path,
         )
+    if repetitions < 1:
+        raise UsageError(f"repetitions must be at least 1, not {repetitions}")
     runnable: list[Workload] = []
     skipped: list[Skipped] = []
-    for workload in workloads:
+    for workload in _distinct(workloads):
         reason = _why_not(workload, target, may_write=may_write, engine=engine)
         if reason:
             skipped.append(Skipped(workload=workload.name, reason=reason))
@@ -162,15 +165,15 @@ def make_plan(
     if not runnable:
         reasons = "; ".join(f"{s.workload}: {s.reason}" for s in skipped)
         raise UsageError(f"nothing to run: {reasons or 'no workload was named'}")
-    points = [
-        point
+    cells_of_a_pass = [
+        cell
         for workload in runnable
-        for point in _points(workload, span, engine=engine, direct=direct, runtime_s=runtime_s)
+        for cell in _cells(workload, span, engine=engine, direct=direct, runtime_s=runtime_s)
     ]
     rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
-    ordered: list[Cell] = list(_ceilings(points))
+    ordered: list[Cell] = list(_ceilings(cells_of_a_pass))
     for repetition in range(1, repetitions + 1):
-        shuffled = points[:]
+        shuffled = cells_of_a_pass[:]
         rng.shuffle(shuffled)
         ordered += [msgspec.structs.replace(cell, repetition=repetition) for cell in shuffled]
     cells = tuple(
@@ -194,67 +197,73 @@ def make_plan(
 def min_target_bytes(workload: Workload) -> int:
     """Return the smallest target that every point of ``workload`` fits on."""
     return max(
-        int(UNITS_PER_JOB_MIN * s.unit_bytes * s.jobs / (s.span_percent / 100))
-        for streams, _ in _variants(workload)
-        for s in streams
+        _span_for(stream)
+        for streams, _ in points(workload.streams, workload.sweep)
+        for stream in streams
     )
+
+
+def _span_for(stream: Stream) -> int:
+    """Return the span whose share for ``stream`` holds enough whole units."""
+    grain = _grain(stream)
+    needed = -(-UNITS_PER_JOB_MIN * stream.unit_bytes * stream.jobs // grain) * grain
+    span = ceil(needed * 100 / stream.span_percent / ALIGN_BYTES) * ALIGN_BYTES
+    # the share is a rounded floating-point product and may fall one byte short
+    return span if int(span * stream.span_percent / 100) >= needed else span + ALIGN_BYTES
+
+
+def _grain(stream: Stream) -> int:
+    """Return what the size of a stream's part is a multiple of."""
+    return max(stream.unit_bytes, ALIGN_BYTES) if stream.chunk_bytes is None else stream.unit_bytes
+
+
+def _distinct(workloads: Sequence[Workload]) -> Iterable[Workload]:
+    """Return each workload once; a name with two meanings is refused."""
+    by_name: dict[str, Workload] = {}
+    for workload in workloads:
+        if by_name.setdefault(workload.name, workload).digest != workload.digest:
+            raise UsageError(
+                f"two different workloads are called {workload.name}",
+                hint="rename one file, as reports tell workloads apart by name",
+            )
+    return by_name.values()
 
 
 def _why_not(
     workload: Workload, target: TargetSpec, *, may_write: bool, engine: Engine
 ) -> str | None:
-    variants = [streams for streams, _ in _variants(workload)]
+    variants = [streams for streams, _ in points(workload.streams, workload.sweep)]
     streams = [s for streams in variants for s in streams]
     if not may_write and any(s.writes for s in streams):
         return "it writes, and this target is only read (give --destroy to allow writing)"
     if engine == "psync" and any(s.queue_depth > 1 for s in streams):
         return "it needs a queue depth above 1, which psync cannot give"
-    smallest = min(s.min_block_bytes for s in streams)
-    if smallest % target.logical_block_bytes:
+    sizes = sorted({share.size_bytes for s in streams for share in s.block_mix})
+    unfit = [size for size in sizes if size % target.logical_block_bytes]
+    if unfit:
         return (
-            f"its {smallest} B blocks are not a multiple of the device's "
+            f"its {unfit[0]} B blocks are not a multiple of the device's "
             f"{target.logical_block_bytes} B logical block"
         )
     return None
 
 
-def _variants(workload: Workload) -> Iterable[tuple[tuple[Stream, ...], dict[str, SweepValue]]]:
-    """Yield the streams and the parameters of each point of the sweep."""
-    for values in product(*(axis.values for axis in workload.sweep)):
-        parameters: dict[str, SweepValue] = {}
-        changes: dict[str, dict[str, object]] = {}
-        for axis, value in zip(workload.sweep, values, strict=True):
-            label = axis.field if len(workload.streams) == 1 else f"{axis.stream}.{axis.field}"
-            parameters[label] = value
-            changes.setdefault(axis.stream, {}).update(_as_fields(axis.field, value))
-        streams = tuple(
-            msgspec.structs.replace(stream, **changes.get(stream.name, {}))
-            for stream in workload.streams
-        )
-        yield streams, parameters
-
-
-def _as_fields(field: str, value: SweepValue) -> dict[str, object]:
-    """A swept ``block_size`` is a mix of one; every other field is itself."""
-    if field != "block_size":
-        return {field: value}
-    return {"block_mix": (BlockShare(size_bytes=int(value), percent=100),)}
-
-
-def _points(
+def _cells(
     workload: Workload, span_bytes: int, *, engine: Engine, direct: bool, runtime_s: float | None
 ) -> list[Cell]:
     timing = workload.timing
     if runtime_s is not None:
         timing = msgspec.structs.replace(timing, runtime_s=runtime_s)
     cells = []
-    for streams, parameters in _variants(workload):
+    for streams, parameters in points(workload.streams, workload.sweep):
         placed = tuple(_place(workload, stream, span_bytes) for stream in streams)
         groups: list[tuple[str | None, tuple[Placed, ...]]] = [(None, placed)]
         if workload.isolate:
             groups += [(p.stream.name, (p,)) for p in placed]
         for alone, members in groups:
-            key = msgspec.json.encode((workload.digest, sorted(parameters.items()), alone))
+            key = msgspec.json.encode(
+                (workload.name, workload.digest, sorted(parameters.items()), alone)
+            )
             cells.append(
                 Cell(
                     cell_id="",
@@ -279,21 +288,20 @@ def _points(
 def _place(workload: Workload, stream: Stream, span_bytes: int) -> Placed:
     start = int(span_bytes * stream.span_start_percent / 100) // ALIGN_BYTES * ALIGN_BYTES
     size = min(int(span_bytes * stream.span_percent / 100), span_bytes - start)
-    grain = max(stream.unit_bytes, ALIGN_BYTES) if stream.chunk_bytes is None else stream.unit_bytes
-    size = size // grain * grain
+    size = size // _grain(stream) * _grain(stream)
     if size < UNITS_PER_JOB_MIN * stream.unit_bytes * stream.jobs:
         raise UsageError(
             f"target too small for workload {workload.name}: it needs "
             f"{format_size(min_target_bytes(workload))} and has {format_size(span_bytes)}",
-            where=stream.name,
+            where=f"stream {stream.name}",
             hint="use a larger target or span, or leave this workload out",
         )
     return Placed(stream=stream, offset_bytes=start, size_bytes=size)
 
 
-def _ceilings(points: Sequence[Cell]) -> Iterable[Cell]:
+def _ceilings(cells: Sequence[Cell]) -> Iterable[Cell]:
     """Yield one null-engine cell per distinct closed-loop shape."""
-    for shape, cell in {ceiling_shape(cell): cell for cell in reversed(points)}.items():
+    for shape, cell in {ceiling_shape(cell): cell for cell in reversed(cells)}.items():
         if shape:
             yield msgspec.structs.replace(
                 cell,
@@ -313,7 +321,15 @@ def ceiling_shape(cell: Cell) -> str:
     if any(p.stream.rate_iops is not None for p in cell.placed):
         return ""
     shape = [
-        (p.stream.queue_depth, p.stream.jobs, p.stream.shape, p.stream.barrier, p.stream.direction)
+        (
+            p.stream.queue_depth,
+            p.stream.jobs,
+            p.stream.shape,
+            p.stream.barrier,
+            p.stream.direction,
+            # a writer fills its buffers anew for every I/O, which costs time per byte
+            p.stream.mean_block_bytes if p.stream.writes else None,
+        )
         for p in cell.placed
     ]
     return hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:12]

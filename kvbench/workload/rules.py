@@ -1,0 +1,190 @@
+"""What a stream may be: the limit of each value, and which values go together.
+
+Every rule says why.  Most come from what fio can do: a value that fio would silently change or
+drop is refused here, because a number measured under another setting than the one that was asked
+for is worse than none.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from kvbench.units import GIB, KIB, MIB, format_size
+from kvbench.workload.schema import Pattern, Stream
+
+NAME = r"[a-z][a-z0-9-]{0,39}"
+NAME_HINT = "a small letter, then up to 39 small letters, digits or '-'"
+
+STREAMS_MAX = 16
+BLOCK_MIN, BLOCK_MAX, BLOCK_GRAIN = 512, 256 * MIB, 512  # the smallest logical block of an SSD
+MIX_MAX = 16  # sizes in one mix
+CHUNK_MIN, CHUNK_MAX = 4 * KIB, 4 * GIB
+DEPTH_MAX = 1024
+JOBS_MAX = 64
+SUBMITTERS_MAX = 256  # jobs of all streams of a workload
+BUFFER_MAX = 4 * GIB  # memory for all I/Os in flight
+RATE_MAX = 100_000_000
+THETA_MIN, THETA_MAX = 0.01, 5.0
+SPAN_MIN = 0.01  # percent of the target
+FSYNC_MAX = 1_000_000
+RUNTIME_MIN_S, RUNTIME_MAX_S, RAMP_MAX_S = 0.1, 24 * 3600.0, 3600.0
+POINTS_MAX = 1000
+
+
+class Breach(Struct, frozen=True, kw_only=True):
+    """One rule that a stream breaks.  ``field`` is the key that the message is about."""
+
+    field: str
+    message: str
+    hint: str = ""
+
+
+def breaches(stream: Stream, *, ramp_s: float) -> Iterable[Breach]:
+    """Yield what is wrong with a stream whose single values are within their limits."""
+    yield from _blocks(stream)
+    yield from _depth(stream)
+    yield from _arrivals(stream)
+    yield from _barrier(stream, ramp_s)
+    yield from _offsets(stream)
+    yield from _writes(stream)
+
+
+def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
+    """Yield what is wrong with the streams of one point taken together."""
+    submitters = sum(s.jobs for s in streams)
+    if submitters > SUBMITTERS_MAX:
+        yield Breach(field="jobs", message=f"{submitters} jobs in all, at most {SUBMITTERS_MAX}")
+    memory = sum(s.jobs * s.queue_depth * s.max_block_bytes for s in streams)
+    if memory > BUFFER_MAX:
+        yield Breach(
+            field="queue_depth",
+            message=f"the I/Os in flight need {format_size(memory)} of memory, "
+            f"at most {format_size(BUFFER_MAX)}",
+            hint="memory is jobs x queue_depth x block size, over all streams",
+        )
+
+
+def _blocks(stream: Stream) -> Iterable[Breach]:
+    sizes = [share.size_bytes for share in stream.block_mix]
+    key = "block_size" if len(sizes) == 1 else "block_mix"
+    for size in sizes:
+        if size % BLOCK_GRAIN:
+            yield Breach(
+                field=key,
+                message=f"{size} bytes is not a multiple of {BLOCK_GRAIN}",
+                hint="an SSD is addressed in logical blocks; give the cover of an odd-sized row",
+            )
+    if len(set(sizes)) < len(sizes):
+        yield Breach(field=key, message="names the same size twice")
+    percent = sum(share.percent for share in stream.block_mix)
+    if percent != 100:
+        yield Breach(field=key, message=f"the percentages add up to {percent}, not 100")
+
+
+def _depth(stream: Stream) -> Iterable[Breach]:
+    depth = stream.queue_depth
+    if depth & (depth - 1):
+        yield Breach(
+            field="queue_depth",
+            message=f"must be a power of two, not {depth}",
+            hint="fio's io_uring would silently keep the next power of two in flight",
+        )
+
+
+def _arrivals(stream: Stream) -> Iterable[Breach]:
+    if stream.rate_iops is None:
+        return
+    if stream.shape == "throughput":
+        yield Breach(
+            field="shape",
+            message='"throughput" and rate_iops contradict each other',
+            hint="a paced stream does not look for its peak",
+        )
+    per_job = stream.rate_iops / stream.jobs
+    shares = [per_job]
+    if stream.direction == "mixed" and stream.read_percent is not None:
+        shares = [per_job * stream.read_percent / 100, per_job * (100 - stream.read_percent) / 100]
+    if any(abs(share - round(share)) > 1e-9 or round(share) < 1 for share in shares):
+        yield Breach(
+            field="rate_iops",
+            message=f"{stream.rate_iops:g} per second does not give every job (and direction) "
+            "a whole number of I/Os per second",
+            hint="fio cuts fractions off, and takes a rate below 1 for no limit at all",
+        )
+
+
+def _barrier(stream: Stream, ramp_s: float) -> Iterable[Breach]:
+    if not stream.barrier:
+        return
+    needs = (
+        (stream.rate_iops is None, "a closed loop (no rate_iops)", "a batch is its own pace"),
+        (stream.direction != "mixed", "a single direction", "a batch is either read or written"),
+        (stream.queue_depth > 1, "a queue_depth above 1", "the depth is the size of the batch"),
+        (ramp_s == 0, "timing.ramp = 0", "the end of a ramp would cut a batch in two"),
+        (stream.shape == "latency", 'shape = "latency"', "the batch decides how fio submits"),
+        (stream.write_policy != "fsync", "no fsync", "a flush would stand between the batches"),
+    )
+    for met, need, why in needs:
+        if not met:
+            yield Breach(field="barrier", message=f"needs {need}", hint=why)
+
+
+def _offsets(stream: Stream) -> Iterable[Breach]:
+    if stream.span_start_percent + stream.span_percent > 100:
+        yield Breach(
+            field="span_percent",
+            message=f"a span of {stream.span_percent:g} % that starts at "
+            f"{stream.span_start_percent:g} % ends beyond the target",
+        )
+    if stream.zipf_theta is not None:
+        if stream.pattern != "random":
+            yield Breach(
+                field="zipf_theta",
+                message='needs pattern = "random"',
+                hint="fio draws skewed positions for single blocks only",
+            )
+        if stream.zipf_theta == 1:
+            yield Breach(
+                field="zipf_theta",
+                message="must not be exactly 1",
+                hint="fio's formula divides by 1 - theta; write 0.99 or 1.01",
+            )
+    yield from _chunk(stream.pattern, stream)
+
+
+def _chunk(pattern: Pattern, stream: Stream) -> Iterable[Breach]:
+    chunk = stream.chunk_bytes
+    if (chunk is None) == (pattern == "chunk"):
+        yield Breach(field="chunk_size", message='pattern = "chunk" and chunk_size need each other')
+    if chunk is None or pattern != "chunk":
+        return
+    if stream.direction == "mixed":
+        yield Breach(
+            field="pattern",
+            message='"chunk" needs a single direction',
+            hint="fio would mix the directions inside a chunk; use two streams",
+        )
+    if len(stream.block_mix) > 1:
+        yield Breach(
+            field="block_mix",
+            message='pattern = "chunk" needs one block size',
+            hint="fio counts the blocks of a chunk, not its bytes",
+        )
+    elif chunk % stream.max_block_bytes:
+        yield Breach(
+            field="chunk_size",
+            message=f"{chunk} is not a multiple of the block size {stream.max_block_bytes}",
+        )
+
+
+def _writes(stream: Stream) -> Iterable[Breach]:
+    if (stream.read_percent is None) == (stream.direction == "mixed"):
+        yield Breach(
+            field="read_percent", message='direction = "mixed" and read_percent need each other'
+        )
+    if stream.write_policy != "plain" and not stream.writes:
+        yield Breach(field="write_policy", message=f"{stream.write_policy!r} needs writes")
+    if (stream.fsync_every is None) == (stream.write_policy == "fsync"):
+        yield Breach(
+            field="fsync_every", message='write_policy = "fsync" and fsync_every need each other'
+        )
