@@ -133,7 +133,7 @@ def _panel(
     if not series:
         return None
     label = metric_label(metric)
-    axis = {"iops": "IOPS (1/s)", "bandwidth": "bandwidth (bytes/s)"}.get(metric, label)
+    axis = {"iops": "IOPS (1/s)", "bandwidth": "bandwidth"}.get(metric, label)
     return DepthPanel(
         title=f"{short(workload.name)}: {label} against queue depth",
         description=" ".join(_describe(metric, unit, one) for one in series),

@@ -1,5 +1,6 @@
 """What makes a result doubtful, worst first, and the marks beside the numbers concerned.  Pure."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from string import ascii_lowercase
@@ -11,6 +12,7 @@ from kvbench.report.model import Doubt, Level, Note
 from kvbench.report.words import short, visible
 from kvbench.units import format_size
 
+_REPEATED = re.compile(r" \(\d+ of \d+ repetitions\)$")  # what a summary adds to a finding
 INTERVAL_N_MIN = 6  # repetitions below which no 95 % interval of a median exists
 PAGE_CACHE = (
     "page-cache-bound: this run is buffered (no O_DIRECT), so the page cache served the I/O and "
@@ -26,7 +28,8 @@ class Marks(Struct, frozen=True):
 
     def of(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return the marks of ``texts``, each once."""
-        return tuple(dict.fromkeys(self.by_text[t] for t in texts if t in self.by_text))
+        bases = (_REPEATED.sub("", text) for text in texts)
+        return tuple(dict.fromkeys(self.by_text[t] for t in bases if t in self.by_text))
 
     def notes(self, marks: Iterable[str]) -> tuple[Note, ...]:
         """Return what ``marks`` stand for, in the order of the list of doubts."""
@@ -39,7 +42,8 @@ def collect_marks(run: MeasuredRun) -> Marks:
     groups = _by_check(run, "doubt")
     known = {finding.text for group in groups.values() for _, finding in group}
     for summary in run.summaries:
-        for text in summary.doubts:
+        for doubt in summary.doubts:
+            text = _REPEATED.sub("", doubt)
             if text not in known:
                 loose = Finding(check=text, severity="doubt", text=text)
                 groups[text].append((summary.point_id, loose))

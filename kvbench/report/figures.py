@@ -24,9 +24,9 @@ from kvbench.units import format_value
 if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
     from matplotlib.typing import RcKeyType
 
-WIDTH_IN = 5.4
-PLOT_IN = 2.5  # height of the axes
-LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.74, 0.14, 0.12, 0.52
+WIDTH_IN = 5.0
+PLOT_IN = 2.4  # height of the axes
+LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.74, 0.14, 0.3, 0.42
 LEGEND_ROW_IN = 0.2
 LEGEND_CHARS_MAX = 34  # of a label that shares its row with another
 FONT_PT = 9
@@ -201,7 +201,7 @@ def _new(
 ) -> tuple[Drawing, Axes]:
     """Return a figure with room for its legend, and its axes."""
     legend = _legend_rows(labels) * LEGEND_ROW_IN
-    height = TOP_IN + PLOT_IN + BOTTOM_IN + legend + 0.06 if height_in is None else height_in
+    height = TOP_IN + PLOT_IN + BOTTOM_IN + legend + 0.04 if height_in is None else height_in
     drawing = Drawing(figsize=(WIDTH_IN, height))
     drawing.patch.set_visible(False)
     width = WIDTH_IN - LEFT_IN - RIGHT_IN
@@ -222,10 +222,12 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 
 def _legend_rows(labels: Sequence[str]) -> int:
-    return ceil(len(labels) / _legend_columns(labels)) if labels else 0
+    return ceil(len(labels) / _legend_columns(labels)) if len(labels) > 1 else 0
 
 
 def _legend(drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str]) -> None:
+    if len(labels) < 2:  # the title says what a single line is
+        return
     drawing.legend(
         handles,
         labels,
@@ -243,8 +245,8 @@ def _legend(drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str]) 
 def _finish(drawing: Drawing, axes: Axes, x_label: str, y_label: str) -> None:
     axes.patch.set_visible(False)
     axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.yaxis.set_label_coords(0.012, 0.5, transform=_beside(drawing, axes))
+    axes.set_ylabel(y_label, rotation=0, ha="left", va="bottom")
+    axes.yaxis.set_label_coords(0.012, 1.03, transform=_beside(drawing, axes))
 
 
 def _beside(drawing: Drawing, axes: Axes) -> mpl.transforms.Transform:
@@ -278,7 +280,7 @@ def _log_axis(axes: Axes, values: Sequence[float], label: Callable[[float], str]
     decades = np.log10(high / low)
     steps: tuple[float, ...] = (1, 2, 5) if decades < 3.2 else (1,)
     if decades < 0.6:
-        steps = (1, 1.5, 2, 3, 4, 5, 6, 8)
+        steps = (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8)
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     ticks = [step * 10.0**power for power in powers for step in steps]
     axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))

@@ -19,6 +19,9 @@ class Value(Struct, frozen=True, kw_only=True):
     known: bool
     primary: bool
     n: int = 0  # repetitions behind it
+    versus: str = ""  # "2.4 x alone": a mixed tenant against itself alone
+    versus_detail: str = ""
+    versus_primary: bool = False
     marks: tuple[str, ...] = ()
 
 
@@ -49,6 +52,7 @@ class Column(Struct, frozen=True, kw_only=True):
     metric: str
     label: str
     meaning: str
+    narrow: bool  # a ratio beside the results: its spread may wrap
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from kvbench.measure.model import IoDirection, Summary
 from kvbench.metrics import METRICS
 from kvbench.plan import Placed
@@ -22,6 +24,7 @@ from kvbench.workload.schema import Role, Workload
 ALWAYS = ("iops", "latency_p50", "latency_p99")
 BEHIND_BARRIER = ("request_p50", "request_p99", "request_rate")
 WHEN_THERE = ("host_ceiling_share",)
+RATIOS = {"latency_p99": "latency_p99_mixed_over_alone", "iops": "iops_mixed_over_alone"}
 FULL_NAME_CHARS_MAX = 400
 
 
@@ -31,8 +34,16 @@ def result_tables(
     """Return the tables of one role: what ships, traces and probes; then what is projected."""
     mine = [workload for workload in workloads if workload.role == role]
     parted = (
-        (f"{role}: measured results", False, [w for w in mine if w.evidence != "projected"]),
-        (f"{role}: projected workloads", True, [w for w in mine if w.evidence == "projected"]),
+        (
+            f"{role.capitalize()}: measured results",
+            False,
+            [w for w in mine if w.evidence != "projected"],
+        ),
+        (
+            f"{role.capitalize()}: projected workloads",
+            True,
+            [w for w in mine if w.evidence == "projected"],
+        ),
     )
     return tuple(
         _table(index, caption, projected, part, marks)
@@ -58,7 +69,13 @@ def _table(
         caption=caption,
         projected=projected,
         columns=tuple(
-            Column(metric=m, label=metric_label(m), meaning=metric_meaning(m)) for m in metrics
+            Column(
+                metric=m,
+                label=metric_label(m),
+                meaning=metric_meaning(m),
+                narrow=m in WHEN_THERE,
+            )
+            for m in metrics
         ),
         groups=groups,
         notes=marks.notes(used),
@@ -66,12 +83,18 @@ def _table(
 
 
 def _metrics(index: Index, workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """Return the columns: every primary metric, the usual four, the host's share where known."""
+    """Return the columns: primary metrics, the usual ones, the host's share where it is known.
+
+    A ratio of mixed to alone has no column: it stands beside the number that it is about.
+    """
     wanted = {name.rpartition(".")[2] for w in workloads for name in w.primary}
     if any(not s.barrier for w in workloads for s in w.streams):
         wanted |= set(ALWAYS)
     if any(s.barrier for w in workloads for s in w.streams):
         wanted |= set(BEHIND_BARRIER)
+    for metric, ratio in RATIOS.items():
+        if ratio in wanted:
+            wanted = (wanted - {ratio}) | {metric}
     for metric in WHEN_THERE:
         if any(index.has(point, metric) for w in workloads for point in index.points(w)):
             wanted.add(metric)
@@ -109,17 +132,28 @@ def _row(
 ) -> Row:
     stream = placed.stream
     primary = primary_metrics(workload, stream.name)
-    values = (
-        _value(point, index.summary(point, stream.name, direction, m), m in primary, marks)
-        for m in metrics
-    )
+
+    def value(metric: str) -> Value | None:
+        summary = index.summary(point, stream.name, direction, metric)
+        ratio_name = RATIOS.get(metric, "")
+        found = _value(point, summary, metric in primary, marks)
+        ratio = index.summary(point, stream.name, direction, ratio_name)
+        if found is None or ratio is None or (ratio.median is None and ratio_name not in primary):
+            return found
+        return replace(
+            found,
+            versus=f"{summary_text(ratio)} alone",
+            versus_detail=summary_detail(ratio),
+            versus_primary=ratio_name in primary,
+        )
+
     name = short(stream.name)
     setting = point.setting or ("mixed" if workload.isolate else "")
     return Row(
         parameters=stream_words(stream),
         stream=f"{name}, {direction}s" if stream.direction == "mixed" else name,
         setting=setting,
-        values=tuple(values),
+        values=tuple(value(metric) for metric in metrics),
     )
 
 

@@ -8,7 +8,9 @@ from kvbench.measure.model import IoDirection, Summary
 from kvbench.report.depth import rate_metric
 from kvbench.report.model import Bar, BarGroup, BarPanel, Figure, PlainTable
 from kvbench.report.points import Index, Point, directions, latency_prefix
+from kvbench.report.tables import RATIOS
 from kvbench.report.words import (
+    DASH,
     metric_label,
     parameter_words,
     quantity,
@@ -150,6 +152,7 @@ def _data_table(
     for tenant, tail, rate in zip(tenants, tails, rates, strict=True):
         for metric in (tail, rate):
             row = [tenant.label, metric_label(metric)]
+            ratio = _summary(index, tenant, tenant.mixed, RATIOS.get(metric, ""))
             for point in (tenant.alone, tenant.mixed):
                 summary = _summary(index, tenant, point, metric)
                 row.append(
@@ -157,9 +160,12 @@ def _data_table(
                     if summary is None
                     else f"{summary_text(summary)} ({summary_detail(summary)})"
                 )
+            row.append(
+                DASH if ratio is None else f"{summary_text(ratio)} ({summary_detail(ratio)})"
+            )
             rows.append(tuple(row))
     return PlainTable(
         caption=f"{short(workload.name)}: each tenant alone and mixed",
-        head=("tenant", "metric", "alone", "mixed"),
+        head=("tenant", "metric", "alone", "mixed", "mixed / alone, per repetition"),
         rows=tuple(rows),
     )

@@ -13,7 +13,7 @@ _WIDTHS = (39, 14, 13, 9, 9, 3, 5)  # parameters, stream, rate, p50, p99, n, mar
 _HEAD = ("parameters", "stream", "rate", "p50", "p99", "n", "doubt")
 _LEFT = 2  # columns that are aligned to the left; the others hold numbers
 _LEVELS = {"bad": "!!", "doubt": "! ", "note": "- "}
-_ASCII = str.maketrans({DASH: "-", "≥": ">=", "µ": "u", "…": "~", "×": "x", "⟨": "<", "⟩": ">"})
+_ASCII = str.maketrans({DASH: "-", "≥": ">=", "µ": "u", "…": "~", "⟨": "<", "⟩": ">"})
 
 
 def render(view: ReportView, *, ascii_only: bool = False) -> str:
@@ -84,7 +84,9 @@ def _number(value: Value | None) -> str:
     if value is None:
         return DASH
     return (
-        "too few" if value.text == "too few I/Os" else value.text.replace(" requests/s", " req/s")
+        "too few"
+        if value.text.startswith("too few")
+        else value.text.replace(" requests/s", " req/s")
     )
 
 

@@ -40,6 +40,7 @@ from kvbench.workload.schema import ROLES, Role
 
 TARGET_NAME_CHARS_MAX = 2000
 FACT_CHARS_MAX = 2000
+TARGET_FACTS = ("target", "device", "file_system", "mount", "pcie")  # the others are of the host
 
 
 def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
@@ -135,15 +136,18 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
 
 
 def _of_target(fact: Fact) -> bool:
-    return fact.name.split(".")[0].split(" ")[0] in ("target", "device")
+    return fact.name.startswith(TARGET_FACTS)
 
 
 def _fact(fact: Fact) -> FactView:
-    name = short(fact.name.removeprefix("target.").replace("_", " "))
+    name = short(fact.name.replace("_", " "))
     if fact.value is None:
         reason = visible(fact.reason) or "no reason is given"
         return FactView(name=name, value="unknown", known=False, reason=reason)
     value = short(fact.value, FACT_CHARS_MAX)
+    if fact.name.endswith("_bytes") and value.isdecimal() and value.isascii():
+        name = name.removesuffix(" bytes") + " size"
+        value = format_size(int(value[:24]))
     return FactView(name=name, value=value, known=True, reason=visible(fact.reason))
 
 

@@ -6,7 +6,7 @@ from math import isfinite
 
 from kvbench.measure.model import Measurement, Summary
 from kvbench.metrics import METRICS
-from kvbench.units import format_count, format_size, format_value
+from kvbench.units import format_size, format_value
 from kvbench.workload.schema import Evidence, Role, Stream, SweepValue
 
 DASH = "\N{EN DASH}"  # between two numbers, and for "nothing here"
@@ -32,7 +32,7 @@ _LABELS = {
     "cpu_per_io": "CPU time per I/O",
     "depth_mean": "I/Os in flight",
     "device_requests_per_io": "Device requests per I/O",
-    "host_ceiling_share": "Share of host ceiling",
+    "host_ceiling_share": "Of host ceiling",
     "latency_p99_mixed_over_alone": "p99 mixed / alone",
     "iops_mixed_over_alone": "Rate mixed / alone",
 }
@@ -107,15 +107,12 @@ def quantity(metric: str, unit: str, value: float, *, censored: bool = False) ->
     return f"≥ {text}" if censored else text
 
 
-def spread(metric: str, unit: str, low: float, high: float) -> str:
-    """Return low and high in one unit where both share it, joined by an en dash."""
-    first, second = quantity(metric, unit, low), quantity(metric, unit, high)
-    number, _, first_unit = first.partition(" ")
-    return (
-        f"{number}{DASH}{second}"
-        if first_unit == second.partition(" ")[2]
-        else f"{first}{DASH}{second}"
-    )
+def spread(metric: str, unit: str, low: float, median: float, high: float) -> str:
+    """Return low and high joined by a dash, without their unit where it is that of the median."""
+    texts = [quantity(metric, unit, value) for value in (low, median, high)]
+    numbers, units = zip(*((t.partition(" ")[0], t.partition(" ")[2]) for t in texts), strict=True)
+    first, _, last = numbers if len(set(units)) == 1 else texts
+    return f"{first}{DASH}{last}"
 
 
 def summary_text(summary: Summary) -> str:
@@ -126,22 +123,28 @@ def summary_text(summary: Summary) -> str:
 
 
 def summary_detail(summary: Summary) -> str:
-    """Return the interval or range with its n, or why there is no number."""
-    parts = []
+    """Return the interval or range with its n, or why there is no number.
+
+    What is missing stays visible: the repetitions left out, and those without a number.
+    """
     if summary.median is None:
-        parts.append(visible(summary.reason) or "no reason is given")
+        head, _, rest = visible(summary.reason).partition(": ")
+        return (rest if head == missing_text(summary.reason) else visible(summary.reason)) or (
+            "no reason is given"
+        )
+    n = f"n={summary.n}"
+    if summary.excluded:
+        n += f" of {summary.n + summary.excluded}"
+    if summary.censored:
+        text = f"beyond what fio sees, {n}"
     elif not _has_spread(summary):
-        parts.append(f"n={summary.n}, no interval")
+        text = f"{n}, no interval"
     else:
         low, high = summary.low or 0.0, summary.high or 0.0
-        range_text = spread(summary.metric, summary.unit, low, high)
-        if summary.interval == "95 %":
-            parts.append(f"{range_text}, 95 % interval, n={summary.n}")
-        else:
-            parts.append(f"{range_text}, range of n={summary.n}")
-    if summary.excluded:
-        parts.append(f"{summary.excluded} left out")
-    return "; ".join(parts)
+        range_text = spread(summary.metric, summary.unit, low, summary.median, high)
+        what = "95 % interval, " if summary.interval == "95 %" else "range of "
+        text = f"{range_text}, {what}{n}"
+    return f"{text}; {visible(summary.reason)}" if summary.reason else text
 
 
 def _has_spread(summary: Summary) -> bool:
@@ -162,8 +165,11 @@ def measurement_text(measurement: Measurement) -> str:
 
 
 def missing_text(reason: str) -> str:
-    """Return the short words in place of a number."""
-    return "too few I/Os" if "too few" in reason else "not measured"
+    """Return the short words in place of a number: ``too few I/Os``, ``not measured``."""
+    head = reason.partition(": ")[0]
+    if head in ("too few I/Os", "too few requests"):
+        return head
+    return "no valid cell" if head == "no repetition counts" else "not measured"
 
 
 def stream_words(stream: Stream) -> str:
@@ -181,7 +187,7 @@ def stream_words(stream: Stream) -> str:
     if stream.read_percent is not None:
         parts.append(f"{stream.read_percent} % reads")
     if stream.rate_iops is not None:
-        parts.append(f"open loop {format_count(stream.rate_iops)} IOPS")
+        parts.append(f"open loop {stream.rate_iops:,.0f} IOPS")
         parts.append(f"depth up to {stream.queue_depth}")
     elif stream.barrier:
         parts.append(f"{stream.queue_depth} per request, barrier")
@@ -194,8 +200,6 @@ def stream_words(stream: Stream) -> str:
         parts.append("each write durable (dsync)")
     elif stream.write_policy == "fsync":
         parts.append(f"fsync every {stream.fsync_every or 1}")
-    if stream.span_percent < 100:
-        parts.append(f"over {stream.span_percent:g} % of the target")
     return ", ".join(parts)
 
 
@@ -215,7 +219,7 @@ def _parameter(key: str, value: SweepValue) -> str:
     if number is not None and field == "jobs":
         return f"{prefix}{_jobs(number)}"
     if number is not None and field == "rate_iops":
-        return f"{prefix}{format_count(number)} IOPS asked"
+        return f"{prefix}{number:,.0f} IOPS asked"
     return f"{prefix}{short(field.replace('_', ' '), 24)} {short(str(value), 24)}"
 
 

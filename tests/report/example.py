@@ -322,11 +322,11 @@ def _record(
         else (
             Fact(name="kernel", value="6.1.0-18-amd64"),
             Fact(name="cpu", value="2 x AMD EPYC 7B13"),
-            Fact(name="target.model", value=None, reason="a virtio disk does not tell its model"),
-            Fact(name="target.file_system", value="ext4"),
-            Fact(name="target.scheduler", value="none"),
+            Fact(name="device_model", value=None, reason="a virtio disk does not tell its model"),
+            Fact(name="file_system", value="ext4"),
+            Fact(name="device_scheduler", value="none"),
             Fact(
-                name="target.temperature",
+                name="device_temperature",
                 value=None,
                 reason="nvme-cli is not installed",
             ),
@@ -447,7 +447,7 @@ def _percentiles(
         if p is None or not metric.name.startswith(f"{prefix}_"):
             continue
         if total < metric.min_ios:
-            reason = f"too few I/Os: {total:,}, and {metric.min_ios:,} are needed"
+            reason = f"too few I/Os: {total:,} of {metric.min_ios:,} needed"
             yield number(metric.name, None, total, reason)
         else:
             place = int(np.searchsorted(running, np.ceil(total * p / 100)))
