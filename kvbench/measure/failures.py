@@ -38,14 +38,15 @@ def left_over(record: CellRecord) -> Iterator[Finding]:
 
 
 def rows_present(evidence: Evidence) -> Iterator[Finding]:
-    """One row for each job of each stream, and no other row."""
+    """One row for each job of each stream, under the stream's name, and no other row."""
     for rows in evidence.streams:
         got, asked = len(rows.jobs), rows.stream.jobs
         if got != asked:
             yield _failure(
                 "rows", f"asked for {asked} jobs, fio reports {got}", stream=rows.stream.name
             )
-    strange = [j.name for j in evidence.result.jobs if j.group_id >= len(evidence.streams)]
+    names = {index: rows.stream.name for index, rows in enumerate(evidence.streams)}
+    strange = [j.name for j in evidence.result.jobs if names.get(j.group_id) != j.name]
     if strange:
         yield _failure("rows", f"fio reports jobs that were not asked for: {', '.join(strange)}")
 

@@ -29,17 +29,11 @@ def with_tenants(
         isolated: the names of the workloads that measure each stream alone as well.
     """
     names = set(isolated)
-    alone: dict[tuple[_Key, str], MeasuredCell] = {}
-    for cell in cells:
-        if cell.cell.workload in names and cell.cell.alone is not None:
-            alone[_key(cell), cell.cell.alone] = cell
+    shared = [c for c in cells if c.cell.workload in names and c.cell.purpose == "measure"]
+    alone = {(_key(cell), cell.cell.alone): cell for cell in shared if cell.cell.alone is not None}
+    mixed = {cell.cell.cell_id for cell in shared if cell.cell.alone is None}
     return tuple(
-        _with_ratios(cell, alone)
-        if cell.cell.workload in names
-        and cell.cell.alone is None
-        and cell.cell.purpose == "measure"
-        else cell
-        for cell in cells
+        _with_ratios(cell, alone) if cell.cell.cell_id in mixed else cell for cell in cells
     )
 
 
