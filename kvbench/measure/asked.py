@@ -105,10 +105,11 @@ def block_size(evidence: Evidence) -> Iterator[Finding]:
             if job.error or job.total_err:
                 continue  # failed I/Os have no bytes; said by failures.no_errors
             timed = row.lat or row.clat
-            # fio counts I/Os when issued and bytes when done: up to a queue's worth apart.
-            spread = (row.total_ios, timed.count if timed else row.total_ios + stream.queue_depth)
-            low = min(spread) * stream.min_block_bytes
-            high = max(spread) * stream.max_block_bytes
+            # fio counts I/Os when issued and bytes when done, and an I/O that ends the ramp may
+            # count in one and not in the other: up to a queue's worth apart.
+            counts = (row.total_ios, timed.count if timed else row.total_ios)
+            low = (min(counts) - stream.queue_depth) * stream.min_block_bytes
+            high = (max(counts) + stream.queue_depth) * stream.max_block_bytes
             if not low <= row.io_bytes <= high:
                 text = (
                     f"{row.total_ios} I/Os of {format_size(stream.min_block_bytes)} to "
