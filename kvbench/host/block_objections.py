@@ -27,7 +27,7 @@ _BOOT_PARTITION_TYPES = {  # GPT and MBR types that firmware reads without a fil
     "0x41": "a PReP boot partition",
 }
 _CHUNK_BYTES = 64 * KIB
-_LOOKS, _LOOK_PAUSE_S = 4, 0.5  # udev opens a device for a moment after every change
+_LOOKS_MORE, _LOOK_PAUSE_S = 3, 0.5  # udev opens a device for a moment after every change
 
 
 def block_objections(identity: Identity, machine: Machine) -> Iterator[Objection]:
@@ -145,24 +145,23 @@ def _kind_of_holder(machine: Machine, name: str) -> str:
         uuid = (machine.text_if_there(f"/sys/class/block/{name}/dm/uuid") or "").strip()
         kinds = {"LVM-": "the LVM volume", "CRYPT-": "the encrypted volume", "mpath-": "multipath"}
         return next((kinds[k] for k in kinds if uuid.startswith(k)), "the device-mapper device")
-    return {"md": "the RAID array", "bcache": "the bcache device"}.get(
-        name.rstrip("0123456789_d"), "the device"
-    )
+    kinds = {"md": "the RAID array", "bcache": "the bcache device"}
+    return next((kinds[k] for k in kinds if name.startswith(k)), "the device")
 
 
 def _twins(machine: Machine, device: Block) -> Iterator[Objection]:
     """Another path to the same drive, where multipath is not set up: same world-wide name."""
     disk = topology.whole_disk(machine, device)
-    name = _world_wide_name(machine, disk.folder)
-    if not name:
+    wwid = _world_wide_name(machine, disk.folder)
+    if not wwid:
         return
-    for other in machine.names("/sys/class/block"):
-        folder = machine.resolve(f"/sys/class/block/{other}")
-        hidden = (machine.text_if_there(f"{folder}/hidden") or "0").strip()
-        nested = folder.startswith(f"{disk.folder}/") or folder == disk.folder
-        if not nested and hidden == "0" and _world_wide_name(machine, folder) == name:
+    for name in machine.names("/sys/class/block"):
+        other = topology.named_if_there(machine, name)  # None: hidden paths have no number
+        if other is None or topology.whole_disk(machine, other) == disk:
+            continue
+        if _world_wide_name(machine, other.folder) == wwid:
             yield Objection(
-                text=f"is reached as /dev/{other} too (same world-wide name {name})",
+                text=f"is reached as /dev/{name} too (same world-wide name {wwid})",
                 hint="set up multipath, and use its device",
             )
 
@@ -180,26 +179,25 @@ def _loops(machine: Machine, device: Block, relatives: tuple[Block, ...]) -> Ite
     disk = topology.whole_disk(machine, device)
     own = {relative.number for relative in relatives}
     loops = topology.attached_loops(machine)
-    for loop in loops:
-        backing = machine.loop_backing(loop.name)
+    for loop, backing in loops.items():
         if backing.number in own:
             yield Objection(
                 text=f"is shown as the loop device /dev/{loop.name} too",
                 hint=f"losetup -d /dev/{loop.name}, when nothing uses that device",
             )
-    if not _loop(disk) or disk.number not in {loop.number for loop in loops}:
+    if disk not in loops:
         return
-    backing = machine.loop_backing(disk.name)
-    if backing.number is not None:
+    shown = loops[disk]
+    if shown.number is not None:
         yield Objection(
             text="is a loop device over another block device",
             hint="use that device itself",
         )
-    for loop in loops:
-        if loop.number != disk.number and machine.loop_backing(loop.name) == backing:
+    for loop, backing in loops.items():
+        if loop != disk and backing == shown:
             yield Objection(text=f"its file is shown as /dev/{loop.name} too")
     path = machine.text(f"{disk.folder}/loop/backing_file").rstrip("\n")
-    if machine.node(path).file_key != backing.file_key:
+    if machine.node(path).file_key != shown.file_key:
         raise ValueError(f"the file behind the loop device is not the one now named {path}")
     yield from file_use(path, machine, ignore_loop=disk.number)
 
@@ -262,13 +260,18 @@ def _contents(machine: Machine, identity: Identity, device: Block) -> Iterator[O
 
 
 def _opened(machine: Machine, relatives: tuple[Block, ...]) -> Iterator[Objection]:
-    """Programs that have the device open: a virtual machine, a data base."""
+    """Programs that have the device open without a claim: a virtual machine, a data base.
+
+    Root inside a container may not look at every process; there the kernel's claim must do.
+    """
     numbers = frozenset(relative.number for relative in relatives)
-    found: list[str] = []
-    for look in range(_LOOKS):
-        if look:
-            machine.pause(_LOOK_PAUSE_S)
-        found = list(probe.holders_of(machine, numbers=numbers))
-        if not found:
-            return
-    yield Objection(text=f"is open in {', '.join(found)}", hint="end that program first")
+    found = probe.openers(machine, numbers=numbers)
+    for _ in range(_LOOKS_MORE):
+        if not found.seen:
+            break
+        machine.pause(_LOOK_PAUSE_S)
+        found = probe.openers(machine, numbers=numbers)
+    if found.seen:
+        yield Objection(text=f"is open in {', '.join(found.seen)}", hint="end that program first")
+    if found.hidden and not machine.is_root():
+        raise PermissionError("which programs have it open is for root to see")

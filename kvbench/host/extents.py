@@ -118,6 +118,7 @@ def _extents(descriptor: int, start: int, length: int) -> Iterator[Extent]:
         mapped = _HEADER.unpack_from(page)[3]
         if mapped == 0:
             return  # only holes are left
+        before = at
         for number in range(mapped):
             fields = _EXTENT.unpack_from(page, _HEADER.size + number * _EXTENT.size)
             extent = Extent(start=fields[0], length=fields[2], flags=fields[5])
@@ -125,6 +126,8 @@ def _extents(descriptor: int, start: int, length: int) -> Iterator[Extent]:
             if extent.flags & LAST:
                 return
             at = max(at, extent.start + extent.length)
+        if at == before:
+            return  # a map that does not go on proves nothing: what follows counts as a hole
 
 
 def _unproven(

@@ -41,17 +41,12 @@ def _opened(path: str, machine: Machine) -> Iterator[Objection]:
     elsewhere = machine.is_open_elsewhere(path)
     if elsewhere is False:
         return
-    who = "the kernel, or a process that is not seen from here"
-    try:
-        holders = list(probe.holders_of(machine, file=machine.node(path).file_key))
-    except OSError:
-        if elsewhere is None:
-            raise  # neither the kernel nor /proc can tell
-        holders = []
-    if holders or elsewhere:
-        yield Objection(
-            text=f"is in use by {', '.join(holders) or who}", hint="end what uses it first"
-        )
+    found = probe.openers(machine, file=machine.node(path).file_key)
+    if elsewhere is None and found.hidden and not found.seen:
+        raise PermissionError("neither the kernel nor /proc tells whether the file is in use")
+    if found.seen or elsewhere:
+        who = ", ".join(found.seen) or "the kernel, or a process that is not seen from here"
+        yield Objection(text=f"is in use by {who}", hint="end what uses it first")
 
 
 def file_use(path: str, machine: Machine, *, ignore_loop: str | None) -> Iterator[Objection]:
@@ -62,8 +57,8 @@ def file_use(path: str, machine: Machine, *, ignore_loop: str | None) -> Iterato
         yield Objection(
             text="is a swap file in use", hint=f"swapoff {swap_files[key]}, if you can do without"
         )
-    for loop in topology.attached_loops(machine):
-        if loop.number != ignore_loop and machine.loop_backing(loop.name).file_key == key:
+    for loop, backing in topology.attached_loops(machine).items():
+        if loop.number != ignore_loop and backing.file_key == key:
             yield Objection(
                 text=f"is shown as the block device /dev/{loop.name}",
                 hint=f"losetup -d /dev/{loop.name}, when nothing uses that device",

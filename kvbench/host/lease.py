@@ -18,6 +18,7 @@ from kvbench.host import facts, probe, topology
 from kvbench.host.machine import READ_FLAGS, Machine, node_of_descriptor
 from kvbench.host.model import Identity
 
+_KVBENCH = "another kvbench"
 _TRIES, _TRY_PAUSE_S = 4, 0.3  # udev locks a device for a moment after every change
 
 
@@ -113,9 +114,10 @@ def _lock(identity: Identity, descriptor: int, operation: int, machine: Machine)
         try:
             fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            if attempt == _TRIES:
+            holder = _holder(descriptor, machine)
+            if attempt == _TRIES or holder.startswith(_KVBENCH):
                 raise UsageError(
-                    f"{_holder(descriptor, machine)} is using this target",
+                    f"{holder} is using this target",
                     where=identity.path,
                     hint="wait for it to end, or stop it",
                 ) from error
@@ -149,6 +151,6 @@ def _holder(descriptor: int, machine: Machine) -> str:
             command = ""
         words = [word.rpartition("/")[2] for word in command.split("\0")[:4]]
         if any(word.startswith("kvbench") for word in words):
-            return f"another kvbench (pid {lock.pid})"
+            return f"{_KVBENCH} (pid {lock.pid})"
         return f"another program ({probe.ascii_safe(words[0] or '?')}, pid {lock.pid})"
     return "another program (not seen from here)"

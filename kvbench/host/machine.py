@@ -170,6 +170,10 @@ class Machine:
             file_key=(_number(device), inode), number=_number(number) if number else None
         )
 
+    def is_root(self) -> bool:
+        """Return whether this process runs as root."""
+        return os.geteuid() == 0
+
     def pause(self, seconds: float) -> None:
         """Wait for something short-lived to pass."""
         time.sleep(seconds)

@@ -8,7 +8,6 @@ import errno
 import mmap
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -201,19 +200,32 @@ def process_ids(machine: Machine = MACHINE) -> list[str]:
     return [name for name in machine.names("/proc") if name.isdigit()]
 
 
-def holders_of(
-    machine: Machine, *, numbers: frozenset[str] = frozenset(), file: tuple[str, int] | None = None
-) -> Iterator[str]:
-    """Yield the other processes that have a device (or a file) open, as "name (pid n)".
+class Openers(Struct, frozen=True, kw_only=True):
+    """The other processes that have something open, as "name (pid n)"."""
 
-    Raises:
-        PermissionError: the open files of a process cannot be seen.
-    """
+    seen: tuple[str, ...]
+    hidden: int  # processes whose open files may not be looked at from here
+
+
+def openers(
+    machine: Machine, *, numbers: frozenset[str] = frozenset(), file: tuple[str, int] | None = None
+) -> Openers:
+    """Return who else has one of several devices, or a file, open."""
     own = str(os.getpid())
+    seen: list[str] = []
+    hidden = 0
     for pid in process_ids(machine):
-        if pid != own and _has_open(machine, pid, numbers, file):
+        if pid == own:
+            continue
+        try:
+            found = _has_open(machine, pid, numbers, file)
+        except PermissionError:
+            hidden += 1
+            continue
+        if found:
             name = (_of_process(machine, f"/proc/{pid}/comm") or "?").strip()
-            yield f"{ascii_safe(name)} (pid {pid})"
+            seen.append(f"{ascii_safe(name)} (pid {pid})")
+    return Openers(seen=tuple(seen), hidden=hidden)
 
 
 def _has_open(

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from kvbench.host.facts import parse_swaps
-from kvbench.host.machine import Machine, is_gone
+from kvbench.host.machine import LoopBacking, Machine, is_gone
 
 
 class Block(Struct, frozen=True, kw_only=True):
@@ -97,11 +97,36 @@ def is_attached_loop(machine: Machine, device: Block) -> bool:
     return machine.text_if_there(f"{device.folder}/loop/backing_file") is not None
 
 
-def attached_loops(machine: Machine) -> tuple[Block, ...]:
-    """Return every loop device that shows something."""
-    named = (name for name in machine.names("/sys/class/block") if name.startswith("loop"))
-    devices = (block_named(machine, name) for name in named)
-    return tuple(device for device in devices if is_attached_loop(machine, device))
+def attached_loops(machine: Machine) -> dict[Block, LoopBacking]:
+    """Return every loop device that shows something, and what.
+
+    Raises:
+        OSError: a loop device shows something that cannot be told.
+    """
+    found: dict[Block, LoopBacking] = {}
+    for name in machine.names("/sys/class/block"):
+        if not name.startswith("loop"):
+            continue
+        device = named_if_there(machine, name)
+        if device is None or not is_attached_loop(machine, device):
+            continue
+        try:
+            found[device] = machine.loop_backing(name)
+        except OSError:
+            if is_attached_loop(machine, device):
+                raise
+            # else it was detached in this moment
+    return found
+
+
+def named_if_there(machine: Machine, name: str) -> Block | None:
+    """Return the block device with a kernel name, None when it has gone meanwhile."""
+    try:
+        return block_named(machine, name)
+    except OSError as error:
+        if is_gone(error):
+            return None
+        raise
 
 
 def swap_numbers_and_files(machine: Machine) -> tuple[dict[str, str], dict[tuple[str, int], str]]:
