@@ -6,6 +6,7 @@ repetition is kept beside it.  A curve ends where fewer than ten I/Os lie beyond
 
 from collections.abc import Iterable, Sequence
 from math import log10
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ RANK_SLACK = 1e-12  # a share that is a float is not raised to the next rank by 
 IOS_MIN = 2 * BEYOND_MIN  # with fewer, not even the median may be shown
 
 Numbers = NDArray[np.float64]
+_T = TypeVar("_T")
 Member = tuple[Point, Placed, IoDirection]
 
 
@@ -131,7 +133,7 @@ def _histogram(
 
 
 def _choose(members: Sequence[Member]) -> list[Member]:
-    """Return at most ``CURVES_MAX`` members: whole depth ladders of the first and last shape."""
+    """Return at most ``CURVES_MAX`` members: whole depth ladders, spread over the shapes."""
     if len(members) <= CURVES_MAX:
         return list(members)
     ladders: dict[tuple[object, ...], list[Member]] = {}
@@ -147,11 +149,12 @@ def _choose(members: Sequence[Member]) -> list[Member]:
     lists = list(ladders.values())
     if len(lists) == len(members):  # no depth is swept: spread the lines over the sweep
         return _spread(members, CURVES_MAX)
-    ends = lists if len(lists) == 1 else [lists[0], lists[-1]]
-    return [m for ladder in ends for m in _spread(ladder, CURVES_MAX // len(ends))]
+    longest = max(len(ladder) for ladder in lists)
+    some = _spread(lists, max(2, CURVES_MAX // longest))
+    return [m for ladder in some for m in _spread(ladder, CURVES_MAX // len(some))]
 
 
-def _spread(members: Sequence[Member], count: int) -> list[Member]:
+def _spread(members: Sequence[_T], count: int) -> list[_T]:
     """Return ``count`` members evenly, with the first and the last."""
     places = np.unique(np.linspace(0, len(members) - 1, min(count, len(members))).round())
     return [members[int(place)] for place in places]

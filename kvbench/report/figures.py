@@ -3,11 +3,10 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import ceil, log2
+from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib as mpl
-import matplotlib.ticker
 import matplotlib.transforms
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,9 +16,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from kvbench.report.curves import nines
 from kvbench.report.model import BarGroup, BarPanel, CurvePanel, DepthPanel
+from kvbench.report.scales import log_axis, thinned, zero_axis
 from kvbench.report.svg import FAINT, INK, PALETTE, to_svg
-from kvbench.report.words import quantity
-from kvbench.units import format_value
+from kvbench.report.words import metric_label, quantity
 
 if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
     from matplotlib.typing import RcKeyType
@@ -27,7 +26,7 @@ if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
 WIDTH_IN = 5.0
 PLOT_IN = 2.4  # height of the axes
 LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.74, 0.14, 0.3, 0.42
-LEGEND_ROW_IN = 0.2
+LEGEND_ROW_IN = 0.178
 LEGEND_CHARS_MAX = 34  # of a label that shares its row with another
 FONT_PT = 9
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -87,7 +86,7 @@ def latency_curves(panel: CurvePanel, figure_id: str) -> str:
             handles.append(Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7))
         values = [v for c in panel.curves for v in c.latency_s]
         values += [v for c in panel.curves for _, own in c.repetitions for v in own]
-        _log_axis(axes, values, lambda value: quantity("latency_p50", "s", value))
+        log_axis(axes, values, lambda value: quantity("latency_p50", "s", value))
         last = max(max(curve.percent) for curve in panel.curves)
         last = max([last, *(own[-1] for c in panel.curves for own, _ in c.repetitions)])
         ticks = [p for p in TICK_PERCENTS if p <= last + 1e-9]
@@ -115,14 +114,14 @@ def against_depth(panel: DepthPanel, figure_id: str) -> str:
             handles.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=1.4))
         depths = sorted({depth for series in panel.series for depth in series.depth})
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(FixedLocator(_thinned(depths)))
+        axes.xaxis.set_major_locator(FixedLocator(thinned(depths)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
         values = [value for series in panel.series for _, value in series.dots]
         if panel.from_zero:
-            _zero_axis(axes, values, panel.unit)
+            zero_axis(axes, values, panel.unit)
         else:
-            _log_axis(axes, values, lambda value: quantity("latency_p99", panel.unit, value))
+            log_axis(axes, values, lambda value: quantity("latency_p99", panel.unit, value))
         _finish(drawing, axes, panel.x_label, panel.y_label)
         _legend(drawing, handles, [series.label for series in panel.series])
         return to_svg(
@@ -172,7 +171,7 @@ def _tenant(axes: Axes, group: BarGroup) -> None:
     axes.xaxis.set_major_locator(FixedLocator(list(range(len(group.bars)))))
     names = [bar.label for bar in group.bars]
     axes.xaxis.set_major_formatter(FuncFormatter(lambda _, place: names[place or 0]))
-    _zero_axis(axes, values, group.unit)
+    zero_axis(axes, values, group.unit)
     axes.grid(visible=False, axis="x")
     axes.tick_params(axis="both", length=2.5)
     label = quantity_label(group)
@@ -182,7 +181,7 @@ def _tenant(axes: Axes, group: BarGroup) -> None:
 def quantity_label(group: BarGroup) -> str:
     """Return the quantity of a tenant's axis; the ticks carry the unit."""
     names = {"iops": "IOPS (1/s)", "bandwidth": "bandwidth", "request_rate": "requests (1/s)"}
-    return names.get(group.metric, group.metric.replace("_", " "))
+    return names.get(group.metric, metric_label(group.metric))
 
 
 @contextmanager
@@ -252,48 +251,3 @@ def _finish(drawing: Drawing, axes: Axes, x_label: str, y_label: str) -> None:
 def _beside(drawing: Drawing, axes: Axes) -> mpl.transforms.Transform:
     """Return figure coordinates across and axes coordinates upwards."""
     return mpl.transforms.blended_transform_factory(drawing.transFigure, axes.transAxes)
-
-
-def _thinned(depths: Sequence[float]) -> list[float]:
-    """Return the depths whose labels have room: no two closer than half a doubling."""
-    kept: list[float] = []
-    for depth in depths:
-        if not kept or depth <= 0 or log2(depth / kept[-1]) >= 0.5:
-            kept.append(depth)
-    return kept
-
-
-def _zero_axis(axes: Axes, values: Sequence[float], unit: str) -> None:
-    top = max(values, default=0.0)
-    axes.set_ylim(0, top * 1.08 if top > 0 else 1)
-    axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, unit)))
-    axes.patch.set_visible(False)
-
-
-def _log_axis(axes: Axes, values: Sequence[float], label: Callable[[float], str]) -> None:
-    """Make y logarithmic with ticks at 1, 2 and 5, or at 1 alone over many decades."""
-    axes.set_yscale("log")
-    positive = [value for value in values if value > 0] or [1e-6]
-    low, high = min(positive) / 1.15, max(positive) * 1.15
-    axes.set_ylim(low, high)
-    decades = np.log10(high / low)
-    steps: tuple[float, ...] = (1, 2, 5) if decades < 3.2 else (1,)
-    if decades < 0.6:
-        steps = (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8)
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    ticks = [step * 10.0**power for power in powers for step in steps]
-    axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _trimmed(label(value))))
-
-
-def _tick(value: float, unit: str) -> str:
-    return "0" if value == 0 else _trimmed(format_value(value, unit).replace(" us", " µs"))
-
-
-def _trimmed(text: str) -> str:
-    """Drop zeros that say nothing on an axis: ``2.00 ms`` -> ``2 ms``, ``20.0k`` -> ``20k``."""
-    number = text.rstrip("kMGsµnmB/ KT")
-    rest = text[len(number) :]
-    return (number.rstrip("0").rstrip(".") if "." in number else number) + rest

@@ -149,7 +149,7 @@ class BarPanel(Struct, frozen=True, kw_only=True):
 
     title: str
     description: str
-    what: str  # "p99 latency" or "rate"
+    what: str  # "latency" or "rate"
     groups: tuple[BarGroup, ...]
 
 

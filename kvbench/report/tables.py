@@ -108,8 +108,8 @@ def _group(index: Index, workload: Workload, metrics: Sequence[str], marks: Mark
         full_name=short(workload.name, FULL_NAME_CHARS_MAX),
         evidence=workload.evidence,
         evidence_words=EVIDENCE_WORDS[workload.evidence],
-        summary=short(workload.summary, FULL_NAME_CHARS_MAX),
-        cannot_express=short(workload.cannot_express, FULL_NAME_CHARS_MAX),
+        summary=_sentence(workload.summary),
+        cannot_express=_sentence(workload.cannot_express),
         rows=tuple(_rows(index, workload, metrics, marks)),
     )
 
@@ -171,3 +171,9 @@ def _value(point: Point, summary: Summary | None, primary: bool, marks: Marks) -
         primary=primary,
         marks=marks.of(summary.doubts),
     )
+
+
+def _sentence(text: str) -> str:
+    """Return a text of a workload file with one full stop at its end, "" for nothing."""
+    shown = short(text.strip(), FULL_NAME_CHARS_MAX).rstrip(".")
+    return f"{shown}." if shown else ""

@@ -66,12 +66,12 @@ def _tenants(mixed: Point, points: Sequence[Point]) -> list[_Tenant]:
 def _figure(
     index: Index, workload: Workload, point: Point, tenants: Sequence[_Tenant], figure_id: str
 ) -> Figure | None:
-    tails = [f"{latency_prefix(t.stream)}_p99" for t in tenants]
+    tails = [_latency_metric(index, tenant) for tenant in tenants]
     rates = [rate_metric(workload, t.stream) for t in tenants]
     panels = [
         panel
         for panel in (
-            _panel(index, workload, tenants, tails, "p99 latency"),
+            _panel(index, workload, tenants, tails, "latency"),
             _panel(index, workload, tenants, rates, "rate"),
         )
         if panel is not None
@@ -89,6 +89,14 @@ def _figure(
         panels=tuple(panels),
         table=_data_table(index, workload, tenants, tails, rates),
     )
+
+
+def _latency_metric(index: Index, tenant: _Tenant) -> str:
+    """Return p99, or p50 where the I/Os of one side do not suffice for a p99."""
+    prefix = latency_prefix(tenant.stream)
+    pair = [_summary(index, tenant, p, f"{prefix}_p99") for p in (tenant.alone, tenant.mixed)]
+    known = all(summary is not None and summary.median is not None for summary in pair)
+    return f"{prefix}_p99" if known else f"{prefix}_p50"
 
 
 def _summary(index: Index, tenant: _Tenant, point: Point | None, metric: str) -> Summary | None:
@@ -155,17 +163,15 @@ def _data_table(
             ratio = _summary(index, tenant, tenant.mixed, RATIOS.get(metric, ""))
             for point in (tenant.alone, tenant.mixed):
                 summary = _summary(index, tenant, point, metric)
-                row.append(
-                    "not measured"
-                    if summary is None
-                    else f"{summary_text(summary)} ({summary_detail(summary)})"
-                )
-            row.append(
-                DASH if ratio is None else f"{summary_text(ratio)} ({summary_detail(ratio)})"
-            )
+                row.append(_cell(summary, "not measured"))
+            row.append(_cell(ratio, DASH))
             rows.append(tuple(row))
     return PlainTable(
         caption=f"{short(workload.name)}: each tenant alone and mixed",
         head=("tenant", "metric", "alone", "mixed", "mixed / alone, per repetition"),
         rows=tuple(rows),
     )
+
+
+def _cell(summary: Summary | None, absent: str) -> str:
+    return absent if summary is None else f"{summary_text(summary)} ({summary_detail(summary)})"

@@ -62,7 +62,8 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
         (
             f"  {first}",
             f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
-            *(_number(value) for value in shown),
+            _number(shown[0]),
+            *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
             _sample(values.values()),
             ",".join(marks),
         )

@@ -1,25 +1,20 @@
 """MeasuredRun -> ReportView: everything that a reader sees, before any drawing.  Pure."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from shlex import join
 
 from kvbench.host.model import Fact
-from kvbench.measure.model import MeasuredCell, MeasuredRun, Outcome
-from kvbench.plan import Cell
+from kvbench.measure.model import MeasuredRun
+from kvbench.report.cells import list_cells, list_jobs, list_problems
 from kvbench.report.curves import curve_figure
 from kvbench.report.depth import depth_figures
 from kvbench.report.doubts import Marks, alerts, cells_words, collect_marks, end_words, list_doubts
 from kvbench.report.method import method_words
 from kvbench.report.model import (
-    CellRow,
     FactGroup,
     FactView,
     Figure,
-    JobGroup,
-    JobView,
     Level,
-    Problem,
     ReportView,
     RoleView,
 )
@@ -27,20 +22,21 @@ from kvbench.report.points import Index
 from kvbench.report.tables import result_tables
 from kvbench.report.tenants import tenant_figures
 from kvbench.report.words import (
-    DASH,
     ROLE_WORDS,
-    measurement_text,
-    parameter_words,
     short,
     visible,
-    visible_lines,
 )
 from kvbench.units import format_clock, format_size
 from kvbench.workload.schema import ROLES, Role
 
 TARGET_NAME_CHARS_MAX = 2000
 FACT_CHARS_MAX = 2000
-TARGET_FACTS = ("target", "device", "file_system", "mount", "pcie")  # the others are of the host
+SAID_ALREADY = ("target_kind", "target_bytes", "logical_block_bytes")
+TARGET_FACTS = (  # how the names of the target's facts begin; all others are of the host
+    *("target", "device", "file_system", "mount", "pcie"),
+    *("physical_block", "rotational", "scheduler", "nr_requests", "max_sectors", "max_segments"),
+    *("write_cache", "read_ahead"),
+)
 
 
 def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
@@ -63,10 +59,10 @@ def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
         doubts=doubts,
         facts=_facts(run),
         roles=tuple(_roles(index, marks)),
-        problems=tuple(_problems(run)),
+        problems=tuple(list_problems(run)),
         method=method_words(run),
-        cells=tuple(_cell_rows(index)),
-        jobs=_jobs(run, jobs),
+        cells=tuple(list_cells(index)),
+        jobs=list_jobs(run, jobs),
         command=visible(join(run.record.command)),
         repeat=_repeat(run),
     )
@@ -127,7 +123,7 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
         FactView(name="kvbench", value=visible(record.kvbench_version), known=True),
         FactView(name="fio", value=visible(record.fio_version), known=True),
     ]
-    for fact in record.facts:
+    for fact in (f for f in record.facts if f.name not in SAID_ALREADY):
         (target if _of_target(fact) else host).append(_fact(fact))
     return (
         FactGroup(title="Target", facts=tuple(target)),
@@ -145,9 +141,10 @@ def _fact(fact: Fact) -> FactView:
         reason = visible(fact.reason) or "no reason is given"
         return FactView(name=name, value="unknown", known=False, reason=reason)
     value = short(fact.value, FACT_CHARS_MAX)
-    if fact.name.endswith("_bytes") and value.isdecimal() and value.isascii():
+    if fact.name.endswith("_bytes"):
         name = name.removesuffix(" bytes") + " size"
-        value = format_size(int(value[:24]))
+        if value.isdecimal() and value.isascii():
+            value = format_size(int(value[:24]))
     return FactView(name=name, value=value, known=True, reason=visible(fact.reason))
 
 
@@ -173,99 +170,6 @@ def _figures(index: Index, role: Role) -> Iterator[Figure]:
         curves = curve_figure(index, workload, f"latency-{number}")
         if curves is not None:
             yield curves
-
-
-def _problems(run: MeasuredRun) -> Iterator[Problem]:
-    """Yield cells that are not simply valid, worst first, those with the same reasons together."""
-    groups: defaultdict[tuple[Outcome, str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for cell in run.cells:
-        if cell.outcome != "valid":
-            key = (cell.outcome, cell.cell.workload, _point_words(cell.cell), _reasons(cell))
-            groups[key].append(cell.cell.cell_id)
-    order: tuple[Outcome, ...] = ("failed", "invalid", "doubtful", "valid")
-    for found in sorted(groups, key=lambda found: order.index(found[0])):
-        outcome, workload, point, reasons = found
-        yield Problem(
-            outcome=outcome,
-            cells=tuple(short(cell_id) for cell_id in groups[found]),
-            workload=short(workload),
-            point=point,
-            reasons=reasons,
-        )
-    stored = {cell.cell.cell_id for cell in run.cells}
-    missing = [cell.cell_id for cell in run.record.plan.cells if cell.cell_id not in stored]
-    if missing:
-        yield Problem(
-            outcome="not stored",
-            cells=tuple(short(cell_id) for cell_id in missing),
-            workload="",
-            point="",
-            reasons=("the plan has these cells and the archive does not",),
-        )
-
-
-def _reasons(cell: MeasuredCell) -> tuple[str, ...]:
-    serious = [finding for finding in cell.findings if finding.severity != "note"]
-    texts = (f"{short(f.stream)}: {f.text}" if f.stream else f.text for f in serious)
-    return tuple(visible(text) for text in texts) or ("no reason is given",)
-
-
-def _point_words(cell: Cell) -> str:
-    if cell.purpose == "ceiling":
-        shape = parameter_words(cell.parameters)
-        return f"host ceiling{f', {shape}' if shape else ''}"
-    parts = [parameter_words(cell.parameters)]
-    if cell.alone is not None:
-        parts.append(f"{short(cell.alone)} alone")
-    return ", ".join(part for part in parts if part)
-
-
-def _cell_rows(index: Index) -> Iterator[CellRow]:
-    plan = index.run.record.plan
-    primary = {(w.name, name) for w in plan.workloads for name in w.primary}
-    for cell in plan.cells:
-        measured = index.measured.get(cell.cell_id)
-        many = len(cell.placed) > 1
-        yield CellRow(
-            cell_id=short(cell.cell_id),
-            repetition=str(cell.repetition) if cell.purpose == "measure" else DASH,
-            workload=short(cell.workload),
-            point=_point_words(cell),
-            outcome=measured.outcome if measured else "not stored",
-            values=tuple(_cell_values(measured, primary, many)) if measured else (),
-        )
-
-
-def _cell_values(
-    measured: MeasuredCell, primary: set[tuple[str, str]], many: bool
-) -> Iterator[str]:
-    ceiling = measured.cell.purpose == "ceiling"
-    directions = {(m.stream, m.direction) for m in measured.measurements}
-    for m in measured.measurements:
-        wanted = (measured.cell.workload, f"{m.stream}.{m.metric}") in primary
-        if wanted or (ceiling and m.metric == "iops"):
-            both = len([d for s, d in directions if s == m.stream]) > 1
-            owner = [short(m.stream, 24)] if many else []
-            owner += [f"{m.direction}s"] if both else []
-            yield " ".join([*owner, measurement_text(m)])
-
-
-def _jobs(run: MeasuredRun, jobs: Mapping[str, str]) -> tuple[JobGroup, ...]:
-    groups: defaultdict[str, list[JobView]] = defaultdict(list)
-    for cell in run.record.plan.cells:
-        text = jobs.get(cell.cell_id)
-        turn = f"repetition {cell.repetition}" if cell.purpose == "measure" else ""
-        parts = (_point_words(cell), turn)
-        groups[cell.workload].append(
-            JobView(
-                cell_id=short(cell.cell_id),
-                label=", ".join(part for part in parts if part),
-                text=visible_lines(text) if text else None,
-            )
-        )
-    return tuple(
-        JobGroup(workload=short(name), jobs=tuple(group)) for name, group in groups.items()
-    )
 
 
 def _repeat(run: MeasuredRun) -> tuple[FactView, ...]:
