@@ -6,6 +6,7 @@ The rooms, top to bottom; a room imports only from rooms above it (``tests/test_
     units     parse and format sizes, times and rates; the only home of 1024, 1000 and 1e9
     metrics   one table: name, unit, which direction is better, I/Os needed, meaning
     stats     arithmetic on arrays; knows nothing of kvbench
+    kv        model geometry -> bytes; GPU prefill estimates; reload or recompute
     workload  data file -> Workload
     plan      workloads x target x repetitions -> ordered cells
     host      read the machine; decide whether a target may be touched

@@ -1,15 +1,19 @@
 """``kvbench list``: what there is."""
 
 import argparse
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.errors import ExitCode, StoreError
+from kvbench.kv.geometry import HeadKv, bytes_per_token
+from kvbench.kv.models import Model, load_models
+from kvbench.kv.prefill import load_gpus
 from kvbench.store.read import list_runs, read_run
 from kvbench.workload import catalog
 from kvbench.workload.schema import ROLE_MEANINGS
 
-KINDS = ("workloads", "suites", "roles", "runs")
+KINDS = ("workloads", "suites", "roles", "models", "gpus", "runs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +58,43 @@ def _roles(_: Path) -> list[dict[str, str]]:
     return [{"name": name, "meaning": meaning} for name, meaning in ROLE_MEANINGS.items()]
 
 
+def _models(_: Path) -> list[dict[str, str | int]]:
+    models = load_models(catalog.data_folder() / "models.toml")
+    return [
+        {
+            "name": model.name,
+            "kv": _kv(model),
+            "bytes_per_token": bytes_per_token(model.geometry, model.dtype),
+            "dtype": model.dtype,
+            "source": model.source,
+        }
+        for model in models.values()
+    ]
+
+
+def _kv(model: Model) -> str:
+    shape = model.geometry
+    if isinstance(shape.kv, HeadKv):
+        kv = f"{shape.layers} layers, {shape.kv.kv_heads} x {shape.kv.head_dim}"
+    else:
+        kv = f"{shape.layers} layers, MLA {shape.kv.kv_lora_rank}+{shape.kv.rope_head_dim}"
+    if shape.sliding_layers:
+        kv += f", {shape.sliding_layers} sliding over {shape.window_tokens}"
+    return kv
+
+
+def _gpus(_: Path) -> list[dict[str, str]]:
+    gpus = load_gpus(catalog.data_folder() / "gpus.toml").gpus
+    return [
+        {
+            "name": gpu.name,
+            "title": gpu.title,
+            "prefill": f"{sum(bool(row.ttft_ms) for row in gpu.prefill)} estimated rows",
+        }
+        for gpu in gpus.values()
+    ]
+
+
 def _runs(results: Path) -> list[dict[str, str]]:
     rows = []
     for folder in list_runs(results):
@@ -74,4 +115,12 @@ def _runs(results: Path) -> list[dict[str, str]]:
     return rows
 
 
-_ROWS = {"workloads": _workloads, "suites": _suites, "roles": _roles, "runs": _runs}
+Row = Mapping[str, str | int]
+_ROWS: dict[str, Callable[[Path], Sequence[Row]]] = {
+    "workloads": _workloads,
+    "suites": _suites,
+    "roles": _roles,
+    "models": _models,
+    "gpus": _gpus,
+    "runs": _runs,
+}

@@ -15,9 +15,10 @@ from kvbench.errors import ExitCode, KvbenchError
 VERBS: dict[str, str] = {
     "run": "measure a target with a suite or with single workloads",
     "plan": "show what run would do: cells, time, bytes written; does no I/O",
-    "list": "list workloads, suites, roles or runs",
+    "list": "list workloads, suites, roles, models, gpus or runs",
     "show": "print the fio job of a workload, which plain fio runs as it is",
     "report": "rebuild the report of a stored run from its archive",
+    "size": "print the KV bytes of a model: token, block, page, chunk, layer, sequence",
     "doctor": "say what on this machine would spoil a measurement, and what mends it",
 }
 

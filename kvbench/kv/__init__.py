@@ -1,0 +1,1 @@
+"""What LLM serving keeps: model geometry -> bytes; prefill time; reload or recompute.  Pure."""
