@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from kvbench.errors import CellFailed
 from kvbench.fio.model import Diagnostic, Level
 
-SHOWN_MAX = 2  # error lines quoted in a message; all of them stay in the diagnostics
-
 _MILD = re.compile(
     r"warning|\[warn\]|exceeds 32-bit|switching to|to get rid of this|will never start|forcing use"
     r"|disabling",
@@ -73,7 +71,7 @@ def read_lines(texts: Iterable[str]) -> tuple[Diagnostic, ...]:
     )
 
 
-def quote_errors(diagnostics: Iterable[Diagnostic]) -> str:
+def quote_errors(diagnostics: Iterable[Diagnostic], *, most: int = 2) -> str:
     """Return fio's first error lines for a message, "" when there are none."""
     errors = [line.text for line in diagnostics if line.level == "error"]
-    return "; ".join(errors[:SHOWN_MAX])
+    return "; ".join(errors[:most])

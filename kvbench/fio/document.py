@@ -14,10 +14,10 @@ What fits neither is an error: a number that is wrong a thousandfold is worse th
 
 import re
 from math import isfinite
-from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kvbench.fio.diagnostics import FioOutputError
 from kvbench.fio.model import Diagnostic, DiskUtil, FioDirection, FioJob, FioResult, LatencyStats
@@ -25,6 +25,7 @@ from kvbench.fio.raw import Number, Options, RawDirection, RawDisk, RawDocument,
 from kvbench.units import KIB, MS_PER_S, NS_PER_S, US_PER_S
 
 _VERSION = re.compile(r"fio-(\d+)\.(\d+)(?:[.-].*)?")
+_PERCENT = re.compile(r"\d+(\.\d+)?")
 _BYTES_SINCE = (2, 21)
 _NANOSECONDS_SINCE = (2, 99)
 _BW_BYTES_SINCE = (3, 2)
@@ -212,20 +213,26 @@ class _Reader:
             stddev_ns=float(stddev * factor),
             bin_ns=times,
             bin_counts=counts,
-            percentiles_ns={
-                percent: float(value * factor)
-                for key, raw_value in raw.percentile.items()
-                if (percent := float(key)) > 0 and (value := _usable(raw_value)) is not None
-            },
+            percentiles_ns=_percentiles(raw.percentile, factor),
         )
 
 
-def _bins(raw: dict[str, Number], where: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _percentiles(raw: dict[str, Number], factor: int) -> dict[float, float]:
+    """Return the percentiles that mean something: 2.x fills its list up with "0.00"."""
+    found: dict[float, float] = {}
+    for key, value in raw.items():
+        usable = _usable(value)
+        if _PERCENT.fullmatch(key) and float(key) > 0 and usable is not None:
+            found[float(key)] = float(usable * factor)
+    return found
+
+
+def _bins(raw: dict[str, int], where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return times in ns and counts, both of shape (bins,), ascending in time."""
     try:
         times = np.fromiter(map(int, raw), dtype=np.float64, count=len(raw))
         counts = np.fromiter(raw.values(), dtype=np.int64, count=len(raw))
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         raise FioOutputError("a latency bin is not a time and a count", where=where) from None
     if (counts < 0).any() or (times < 0).any():
         raise FioOutputError("a latency bin is negative", where=where)

@@ -127,7 +127,7 @@ def launch(
                 stderr=err,
                 start_new_session=True,
             )
-            family.leader = child.pid
+            family.led_by(child.pid)
             ticks = None if on_tick is None else _Ticks(child.pid, on_tick, tick_s, begin_s)
             with interrupt.allowed():
                 end = _watch(child.pid, begin_s + timeout_s, ticks=ticks, stop=stop, clock=clock)
@@ -136,10 +136,9 @@ def launch(
         finally:
             # Also when on_tick raised: whatever happens here, fio does not go on alone.
             end_s = clock()
-            escalation = _end_all(
+            escalation, survivors = _end_all(
                 family, gentle=end != "exited", wait_s=kill_wait_s, hurry=interrupt, clock=clock
             )
-            survivors = family.living()
             exit_code = _reap(child)
             if end != "exited":
                 end_s = clock()
@@ -295,30 +294,31 @@ def _end_all(
     wait_s: float,
     hurry: _HeldInterrupt,
     clock: Callable[[], float],
-) -> tuple[str, ...]:
-    """End every living process of the family, and return the signals that it took.
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """End every living process of the family; return the signals that it took, and who is left.
 
     INT goes to the leader alone: fio then ends its own workers and prints its result.  Another
     Ctrl-C in the meantime goes on to the next signal at once.
     """
     used: list[str] = []
+    left = family.living()
     for name in ("INT", "TERM", "KILL") if gentle else ("TERM", "KILL"):
         told: set[int] = set()
         presses = hurry.count
         until_s = clock() + (max(wait_s, _KILL_WAIT_S_MIN) if name == "KILL" else wait_s)
-        while members := family.living():
-            if name == "INT":
-                members = tuple(pid for pid in members if pid == family.leader)
-            for pid in set(members) - told:
+        while left:
+            members = {pid for pid in left if name != "INT" or pid == family.leader}
+            for pid in members - told:
                 family.send(pid, signal.Signals[f"SIG{name}"])
-            told.update(members)
+            told |= members
             pressed = hurry.count > presses and name != "KILL"
             if not members or pressed or clock() >= until_s:
                 break
             time.sleep(_LOOK_S)
+            left = family.living()
         if told:
             used.append(name)
-    return tuple(used)
+    return tuple(used), left
 
 
 def _reap(child: subprocess.Popen[bytes] | None) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from kvbench.errors import EnvironmentMissing, Interrupted, UsageError
+from kvbench.fio.jobfile import escape_path
 from kvbench.fio.launch import capture, launch
 from kvbench.fio.model import FioResult
 from kvbench.fio.output import FioOutputError, parse
@@ -97,6 +98,7 @@ def check_engine(
 
     Raises:
         EnvironmentMissing: it cannot; the message says why and the hint what mends it.
+        Refused: fio cannot be given such a path.
         UsageError: there is no such target.
         Interrupted: by Ctrl-C.
     """
@@ -107,9 +109,10 @@ def check_engine(
         "--output-format=json",
         "--name=probe",
         f"--ioengine={engine}",
-        f"--filename={target_path.replace(':', chr(92) + ':')}",  # fio splits names at a colon
+        f"--filename={escape_path(target_path)}",
         "--readonly",
         "--allow_file_create=0",
+        "--create_on_open=1",  # else fio replaces a file that it finds too short
         "--rw=randread",
         "--norandommap=1",
         f"--bs={block_bytes}",

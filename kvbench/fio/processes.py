@@ -3,10 +3,14 @@
 import os
 import select
 import signal
+import time
 from types import TracebackType
 
+from kvbench.units import MS_PER_S
+
 _LOOK_S = 0.005  # how often to look for a death where the kernel cannot wake us
-_THREADS = 17  # the place of num_threads behind the name in /proc/<pid>/stat
+_THREADS = 17  # the places of num_threads and starttime behind the name in /proc/<pid>/stat
+_START = 19
 
 
 class Family:
@@ -20,9 +24,24 @@ class Family:
     def __init__(self, mark: str) -> None:
         self.mark = mark.encode()
         self.leader: int | None = None
+        self._since_ticks = 0
+
+    def led_by(self, leader: int) -> None:
+        """Tell the family its first process, which has just been started."""
+        self.leader = leader
+        fields = _stat(leader)
+        if len(fields) > _START:
+            self._since_ticks = int(fields[_START])
 
     def living(self) -> tuple[int, ...]:
-        """Return the pids of the family that are alive; a zombie is not."""
+        """Return the pids of the family that are alive; a zombie is not.
+
+        Nobody is only believed when seen twice, because a process may fork and end while /proc is
+        read, and so hide its child from one look.
+        """
+        return self._look() or self._look()
+
+    def _look(self) -> tuple[int, ...]:
         here = os.getpid()
         return tuple(
             pid
@@ -39,13 +58,13 @@ class Family:
                 return  # gone, or not ours to end: the next look tells which
 
     def _is_living_member(self, pid: int) -> bool:
-        stat = _read(f"/proc/{pid}/stat")
-        # "pid (any name) state ppid group session ... threads ...": the name may hold anything
-        fields = stat[stat.rfind(b")") + 2 :].split()
-        if len(fields) <= _THREADS or fields[0] == b"X":
+        fields = _stat(pid)
+        if len(fields) <= _START or fields[0] == b"X":
             return False
         if fields[0] == b"Z" and int(fields[_THREADS]) <= 1:
             return False  # but a zombie with other threads still does I/O
+        if int(fields[_START]) < self._since_ticks:
+            return False  # older than the launch; most processes are, so this saves time
         if self.leader is not None and self.leader in (pid, int(fields[2]), int(fields[3])):
             return True
         return self.mark in _read(f"/proc/{pid}/environ").split(b"\0")
@@ -79,10 +98,10 @@ class Death:
     def wait(self, timeout_s: float) -> bool:
         """Return whether the child has ended, after at most about ``timeout_s``."""
         if self._descriptor is not None:
-            return bool(self._poll.poll(timeout_s * 1000))
+            return bool(self._poll.poll(timeout_s * MS_PER_S))
         if self._ended():
             return True
-        select.select([], [], [], min(timeout_s, _LOOK_S))
+        time.sleep(min(timeout_s, _LOOK_S))
         return self._ended()
 
     def _ended(self) -> bool:
@@ -108,6 +127,12 @@ def moved_bytes(leader: int) -> tuple[int | None, int | None]:
             return None, None
         waiting += map(int, _read(f"/proc/{pid}/task/{pid}/children").split())
     return read_bytes, write_bytes
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Return the fields behind the name, which may hold anything: state, ppid, group, session."""
+    stat = _read(f"/proc/{pid}/stat")
+    return stat[stat.rfind(b")") + 2 :].split()
 
 
 def _read(path: str) -> bytes:

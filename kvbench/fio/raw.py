@@ -21,7 +21,7 @@ class RawLatency(Struct):
     stddev: Number = None
     count: Number = field(name="N", default=None)
     percentile: dict[str, Number] = {}
-    bins: dict[str, Number] = {}
+    bins: dict[str, int] = {}
 
 
 class RawDirection(Struct):

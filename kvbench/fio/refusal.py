@@ -38,7 +38,7 @@ def explain_refusal(
     """
     lines = read_lines([said]) if isinstance(said, str) else said.diagnostics
     text = "\n".join(line.text for line in lines)
-    quote = quote_errors(lines) or "fio gave no reason"
+    quote = quote_errors(lines, most=1) or "fio gave no reason"
     if "not loadable" in text or "failed to load engine" in text:
         return EnvironmentMissing(
             f"this fio was built without the engine {engine}",
