@@ -82,7 +82,8 @@ def measure_values(
                 "latency", place.stream, direction, merged.bin_ns, merged.bin_counts,
                 refusal=refusal or merged.reason,
             )  # fmt: skip
-            measurements.append(_device_requests(place, evidence, merged))
+            if evidence.measures_target:  # a ceiling cell has no device
+                measurements.append(_device_requests(place, evidence, merged))
             if merged.section:
                 histograms.append(_histogram(place, "latency", merged.bin_ns, merged.bin_counts))
             if direction == rows.directions[0]:

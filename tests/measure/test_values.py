@@ -119,6 +119,12 @@ def test_device_requests_of_several_streams_cannot_be_told_apart() -> None:
     assert "cannot be split" in named(found, "device_requests_per_io").reason
 
 
+def test_a_ceiling_cell_has_no_device_requests() -> None:
+    asked = cell(stream(), purpose="ceiling", engine="null")
+    found = measure_values(evidence(asked, job(read=direction())), (), {}).measurements
+    assert "device_requests_per_io" not in {m.metric for m in found}
+
+
 def test_an_overloaded_stream_has_rates_and_no_percentiles() -> None:
     stats = structs.replace(
         latency(50, 10_000), bin_ns=np.array([5e4]), bin_counts=np.array([10_000])
