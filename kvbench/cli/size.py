@@ -156,7 +156,8 @@ def _lost(answer: Sizes) -> list[str]:
     for unit in answer.units[1:]:
         lines.append(
             f"  {unit.unit} of {unit.tokens}: {unit.lost_percent:.2f} % of "
-            f"{unit.units_in_sequence:,} (the last holds {unit.tokens_in_last_unit} of {unit.tokens} tokens)"
+            f"{unit.units_in_sequence:,} (the last holds {unit.tokens_in_last_unit} of "
+            f"{unit.tokens} tokens)"
         )
     return lines
 
