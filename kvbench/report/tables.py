@@ -142,7 +142,9 @@ def _row(
             return found
         return replace(
             found,
-            versus=f"{summary_text(ratio)} alone",
+            versus=f"{summary_text(ratio)} alone"
+            if ratio.median is not None
+            else "mixed / alone: not measured",
             versus_detail=summary_detail(ratio),
             versus_primary=ratio_name in primary,
         )

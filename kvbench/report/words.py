@@ -102,6 +102,8 @@ def quantity(metric: str, unit: str, value: float, *, censored: bool = False) ->
     """Return a value with its unit: ``3.12 GB/s``, ``19.1k IOPS``, ``≥ 17.1 s``."""
     if not isfinite(value):
         return "not a number"
+    if unit == "%" and 0 < value < 1:
+        return f"{value:.2g} %"  # one decimal would say 0.0
     text = f"{format_value(value, unit)}{_SUFFIXES.get(metric, '')}"
     text = text.replace(" us", " µs")
     return f"≥ {text}" if censored else text
