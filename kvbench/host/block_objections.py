@@ -8,7 +8,7 @@ ZFS of any namespace has the device).  The first gives the reason, the second mi
 import re
 from collections.abc import Iterator
 
-from kvbench.host import probe, topology
+from kvbench.host import probe, processes, topology
 from kvbench.host.facts import Mount, mount_of, parse_mountinfo
 from kvbench.host.file_objections import Objection, file_use, memory_or_kernel
 from kvbench.host.machine import Machine, is_gone
@@ -34,7 +34,7 @@ def block_objections(identity: Identity, machine: Machine) -> Iterator[Objection
     """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told."""
     device = topology.block(machine, identity.device_number)
     relatives = topology.family(machine, device)
-    mounts = probe.mounts_everywhere(machine)
+    mounts = processes.mounts_everywhere(machine)
     yield from _itself(machine, device)
     yield from _mounted(machine, relatives, mounts)
     yield from _swapped(machine, relatives)
@@ -265,12 +265,12 @@ def _opened(machine: Machine, relatives: tuple[Block, ...]) -> Iterator[Objectio
     Root inside a container may not look at every process; there the kernel's claim must do.
     """
     numbers = frozenset(relative.number for relative in relatives)
-    found = probe.openers(machine, numbers=numbers)
+    found = processes.openers(machine, numbers=numbers)
     for _ in range(_LOOKS_MORE):
         if not found.seen:
             break
         machine.pause(_LOOK_PAUSE_S)
-        found = probe.openers(machine, numbers=numbers)
+        found = processes.openers(machine, numbers=numbers)
     if found.seen:
         yield Objection(text=f"is open in {', '.join(found.seen)}", hint="end that program first")
     if found.hidden and not machine.is_root():

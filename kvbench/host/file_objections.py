@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kvbench.host import facts, probe, topology
+from kvbench.host import facts, processes, topology
 from kvbench.host.machine import Machine
 from kvbench.host.model import Identity
 
@@ -41,7 +41,7 @@ def _opened(path: str, machine: Machine) -> Iterator[Objection]:
     elsewhere = machine.is_open_elsewhere(path)
     if elsewhere is False:
         return
-    found = probe.openers(machine, file=machine.node(path).file_key)
+    found = processes.openers(machine, file=machine.node(path).file_key)
     if elsewhere is None and found.hidden and not found.seen:
         raise PermissionError("neither the kernel nor /proc tells whether the file is in use")
     if found.seen or elsewhere:

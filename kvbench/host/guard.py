@@ -14,10 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from kvbench.errors import EnvironmentMissing, Refused, UsageError
-from kvbench.host import facts, lease, probe
+from kvbench.host import facts, lease, processes
 from kvbench.host.block_objections import block_objections
 from kvbench.host.file_objections import file_objections
-from kvbench.host.machine import Machine
+from kvbench.host.identity import ascii_safe, identify, no_permission
+from kvbench.host.machine import MACHINE, Machine
 from kvbench.host.model import Identity
 
 OWN_RECORD = "target.json"  # beside the file that kvbench made; binds it by device and inode
@@ -30,7 +31,7 @@ class _OwnRecord(Struct, frozen=True):
     inode: int
 
 
-def check_readable(path: str, machine: Machine = probe.MACHINE) -> Identity:
+def check_readable(path: str, machine: Machine = MACHINE) -> Identity:
     """Return what ``path`` leads to when it may be read; creates and writes nothing.
 
     Raises:
@@ -42,7 +43,7 @@ def check_readable(path: str, machine: Machine = probe.MACHINE) -> Identity:
     if not path:
         raise UsageError("the target has no name")
     _check_name(path)
-    identity = probe.identify(path, machine)
+    identity = identify(path, machine)
     _check_name(identity.real_path)
     if _is_kernel_file(identity, machine):
         raise Refused(
@@ -56,7 +57,7 @@ def check_readable(path: str, machine: Machine = probe.MACHINE) -> Identity:
     try:
         machine.check_opens(identity.real_path)
     except PermissionError as error:
-        raise probe.no_permission(path) from error
+        raise no_permission(path) from error
     except OSError as error:
         raise EnvironmentMissing(
             f"cannot be opened for reading: {error.strerror}", where=path
@@ -69,7 +70,7 @@ def check_writable(
     destroy: str | None,
     *,
     own_file: bool,
-    machine: Machine = probe.MACHINE,
+    machine: Machine = MACHINE,
 ) -> None:
     """Return when the target may be written, and only then.
 
@@ -101,7 +102,7 @@ def check_writable(
         raise Refused(objection.text, where=_named(identity), hint=objection.hint)
 
 
-def same_device(identity: Identity, machine: Machine = probe.MACHINE) -> None:
+def same_device(identity: Identity, machine: Machine = MACHINE) -> None:
     """Return when the target's names still lead to the very same thing.
 
     Raises:
@@ -109,7 +110,7 @@ def same_device(identity: Identity, machine: Machine = probe.MACHINE) -> None:
     """
     for path in dict.fromkeys((identity.path, identity.real_path)):
         try:
-            now = probe.identify(path, machine)
+            now = identify(path, machine)
         except (Refused, EnvironmentMissing) as error:
             raise Refused(f"the target has gone: {error.message}", where=path) from error
         changed = [
@@ -130,7 +131,7 @@ def _check_name(path: str) -> None:
     if not path.isprintable():
         raise Refused(
             "the name has a control character, or bytes that are no text",
-            where=probe.ascii_safe(path),
+            where=ascii_safe(path),
             hint="rename the file",
         )
     if _FIO_WOULD_CHANGE.search(path):
@@ -145,7 +146,7 @@ def _check_name(path: str) -> None:
 def _is_kernel_file(identity: Identity, machine: Machine) -> bool:
     if identity.kind != "file":
         return False
-    mount = facts.mount_of(identity.real_path, probe.mounts(machine))
+    mount = facts.mount_of(identity.real_path, processes.mounts(machine))
     return mount is not None and mount.of_the_kernel
 
 
@@ -169,7 +170,7 @@ def _check_consent(
     if destroy == identity.path:
         return
     try:
-        named = probe.identify(destroy, machine)
+        named = identify(destroy, machine)
     except (Refused, EnvironmentMissing) as error:
         raise Refused(f"--destroy names no target: {error.message}", where=destroy) from error
     if (named.kind, named.device_number, named.inode) != (

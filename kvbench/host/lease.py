@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from kvbench.errors import EnvironmentMissing, Refused, UsageError
-from kvbench.host import facts, probe, topology
-from kvbench.host.machine import READ_FLAGS, Machine, node_of_descriptor
+from kvbench.host import facts, topology
+from kvbench.host.identity import ascii_safe, no_permission
+from kvbench.host.machine import MACHINE, READ_FLAGS, Machine, node_of_descriptor
 from kvbench.host.model import Identity
 
 _KVBENCH = "another kvbench"
@@ -23,9 +24,7 @@ _TRIES, _TRY_PAUSE_S = 4, 0.3  # udev locks a device for a moment after every ch
 
 
 @contextmanager
-def hold(
-    identity: Identity, *, exclusive: bool, machine: Machine = probe.MACHINE
-) -> Iterator[None]:
+def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> Iterator[None]:
     """Hold the target while the context lives.
 
     Args:
@@ -54,7 +53,7 @@ def hold(
         yield
 
 
-def check_free(identity: Identity, machine: Machine = probe.MACHINE) -> None:
+def check_free(identity: Identity, machine: Machine = MACHINE) -> None:
     """Return when nobody has locked the target; keeps nothing.
 
     Raises:
@@ -72,7 +71,7 @@ def _open(identity: Identity, flags: int, machine: Machine) -> int:
     try:
         return os.open(machine.at(identity.real_path), READ_FLAGS | flags)
     except PermissionError as error:
-        raise probe.no_permission(identity.path) from error
+        raise no_permission(identity.path) from error
     except OSError as error:
         if error.errno == errno.EBUSY:
             raise Refused(
@@ -152,5 +151,5 @@ def _holder(descriptor: int, machine: Machine) -> str:
         words = [word.rpartition("/")[2] for word in command.split("\0")[:4]]
         if any(word.startswith("kvbench") for word in words):
             return f"{_KVBENCH} (pid {lock.pid})"
-        return f"another program ({probe.ascii_safe(words[0] or '?')}, pid {lock.pid})"
+        return f"another program ({ascii_safe(words[0] or '?')}, pid {lock.pid})"
     return "another program (not seen from here)"

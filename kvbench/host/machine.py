@@ -179,6 +179,9 @@ class Machine:
         time.sleep(seconds)
 
 
+MACHINE = Machine()  # this one
+
+
 def node_of_descriptor(descriptor: int) -> Node:
     """Return what an open descriptor leads to."""
     return _node(os.fstat(descriptor))

@@ -13,7 +13,8 @@ import pytest
 
 from kvbench.units import MIB
 
-LOOP_BYTES = 32 * MIB
+LOOP_BYTES = 16 * MIB
+PARTITION_BYTES = 8 * MIB
 
 
 def _why_no_loops() -> str:
@@ -65,8 +66,8 @@ def detach(device: str, backing: Path) -> None:
 
 @contextmanager
 def partition_on(device: str) -> Iterator[str]:
-    """Tell the kernel of a partition of 16 MiB and yield its path."""
-    call("addpart", device, "1", "2048", "32768")
+    """Tell the kernel of a partition of 8 MiB and yield its path."""
+    call("addpart", device, "1", "2048", str(PARTITION_BYTES // 512))
     try:
         node = Path(f"{device}p1")
         for _ in range(100):
