@@ -7,8 +7,8 @@ from pathlib import Path
 from kvbench.cli import output
 from kvbench.errors import ExitCode, StoreError
 from kvbench.kv.geometry import HeadKv, bytes_per_token
+from kvbench.kv.gpus import load_gpus
 from kvbench.kv.models import Model, load_models
-from kvbench.kv.prefill import load_gpus
 from kvbench.store.read import list_runs, read_run
 from kvbench.workload import catalog
 from kvbench.workload.schema import ROLE_MEANINGS

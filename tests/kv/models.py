@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from kvbench.kv.gpus import Gpus, load_gpus
 from kvbench.kv.models import Model, load_models
-from kvbench.kv.prefill import Gpus, load_gpus
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "kv"

@@ -11,15 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvbench.errors import UsageError
+from kvbench.kv.gpus import Gpu, find_gpu, load_gpus
 from kvbench.kv.models import Model
-from kvbench.kv.prefill import (
-    Gpu,
-    find_gpu,
-    load_gpus,
-    prefill_flops,
-    prefill_from_rate,
-    prefill_s,
-)
+from kvbench.kv.prefill import prefill_flops, prefill_from_rate, prefill_s
 from tests.kv.models import FIXTURES, GPUS, MODELS
 
 TABLE: list[dict[str, Any]] = json.loads((FIXTURES / "prefill_table.json").read_text())
