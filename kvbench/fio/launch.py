@@ -142,6 +142,8 @@ def launch(
             exit_code = _reap(child)
             if end != "exited":
                 end_s = clock()
+            elif interrupt.count:
+                end = "interrupted"  # too late for the program, but the caller must hear of it
     return LaunchResult(
         end=end,
         exit_code=exit_code,
