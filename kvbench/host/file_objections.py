@@ -10,6 +10,7 @@ from kvbench.host.model import Identity
 
 _SYSTEM_FOLDERS = ("/boot", "/dev", "/efi", "/etc", "/proc", "/sys")
 _FREE_FOLDERS = ("/dev/shm",)  # noqa: S108 - a name to compare with, no file is made
+_LOOKS, _LOOK_PAUSE_S = 3, 0.3
 
 
 class Objection(Struct, frozen=True, kw_only=True):
@@ -19,8 +20,17 @@ class Objection(Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-def file_objections(identity: Identity, machine: Machine) -> Iterator[Objection]:
-    """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told."""
+def file_objections(
+    identity: Identity, machine: Machine, *, own: bool = False
+) -> Iterator[Objection]:
+    """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told.
+
+    Args:
+        identity: the file.
+        machine: where to look.
+        own: kvbench made it, so it is enough that no user of it is seen where a file system
+            does not let the kernel tell.
+    """
     path = identity.real_path
     if _inside(path, _SYSTEM_FOLDERS) and not _inside(path, _FREE_FOLDERS):
         yield Objection(
@@ -33,20 +43,27 @@ def file_objections(identity: Identity, machine: Machine) -> Iterator[Objection]
             hint="copy it, and use the copy",
         )
     yield from file_use(path, machine, ignore_loop=None)
-    yield from _opened(path, machine)
+    yield from _opened(path, machine, own=own)
 
 
-def _opened(path: str, machine: Machine) -> Iterator[Objection]:
+def _opened(path: str, machine: Machine, *, own: bool) -> Iterator[Objection]:
     """Ask the kernel first; the list of processes then only tells who."""
-    elsewhere = machine.is_open_elsewhere(path)
-    if elsewhere is False:
-        return
-    found = processes.openers(machine, file=machine.node(path).file_key)
-    if elsewhere is None and found.hidden and not found.seen:
-        raise PermissionError("neither the kernel nor /proc tells whether the file is in use")
-    if found.seen or elsewhere:
-        who = ", ".join(found.seen) or "the kernel, or a process that is not seen from here"
-        yield Objection(text=f"is in use by {who}", hint="end what uses it first")
+    seen: tuple[str, ...] = ()
+    for _ in range(_LOOKS):
+        elsewhere = machine.is_open_elsewhere(path)
+        if elsewhere is False:
+            return
+        found = processes.openers(machine, file=machine.node(path).file_key)
+        seen = found.seen
+        if elsewhere is None and not seen:
+            if found.hidden and not own:
+                raise PermissionError(
+                    "neither the kernel nor /proc tells whether the file is in use"
+                )
+            return
+        machine.pause(_LOOK_PAUSE_S)  # perhaps a backup or an indexer that passes by
+    who = ", ".join(seen) or "the kernel, or a process that is not seen from here"
+    yield Objection(text=f"is in use by {who}", hint="end what uses it first")
 
 
 def file_use(path: str, machine: Machine, *, ignore_loop: str | None) -> Iterator[Objection]:

@@ -89,9 +89,12 @@ def check_writable(
     same_device(identity, machine)
     lease.check_free(identity, machine)
     _check_consent(identity, destroy, own_file=own_file, machine=machine)
-    look = block_objections if identity.kind == "block" else file_objections
+    if identity.kind == "block":
+        objections = block_objections(identity, machine)
+    else:
+        objections = file_objections(identity, machine, own=own_file)
     try:
-        objection = next(look(identity, machine), None)
+        objection = next(objections, None)
     except (OSError, ValueError, LookupError) as error:
         raise Refused(
             f"cannot decide whether it may be written, so it is not: {_words(error)}",

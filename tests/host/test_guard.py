@@ -291,6 +291,22 @@ def test_a_file_of_which_neither_kernel_nor_proc_tells_the_users_is_refused(
     assert "cannot decide" in refusal(machine, "/data/target").message
 
 
+def test_kvbench_own_file_may_be_written_where_the_kernel_does_not_tell_its_users(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = machine.write("/data/target.dat", "x")
+    status = path.stat()
+    record = {"device": status.st_dev, "inode": status.st_ino, "size_bytes": 1}
+    machine.write("/data/target.json", msgspec.json.encode(record).decode())
+    machine.process(88, [ROOT_MOUNT])
+    machine.opens(88, "/dev/vda")
+    machine.hidden.add("/proc/88/fd/3")
+    monkeypatch.setattr(machine, "is_open_elsewhere", lambda path: path and None)
+    identity = guard.check_readable("/data/target.dat", machine)
+    guard.check_writable(identity, None, own_file=True, machine=machine)
+    assert "cannot decide" in refusal(machine, "/data/target.dat").message
+
+
 def test_a_device_that_the_kernel_has_claimed_is_refused(machine: FakeMachine, disk: str) -> None:
     machine.claimed.add(disk)
     assert "EBUSY" in refusal(machine, disk).message
