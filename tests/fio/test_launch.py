@@ -288,6 +288,7 @@ def test_other_processes_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_survivor_is_told_by_its_pid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Family, "send", lambda *_: None)  # nothing can end it
+    monkeypatch.setattr("kvbench.fio.launch._KILL_WAIT_S_MIN", 0.0)
     argv = program(tmp_path, f"{READY}time.sleep(30)")
     result = run_and_stop(tmp_path, argv, kill_wait_s=0.05)
     (pid,) = pids(tmp_path)
@@ -520,12 +521,12 @@ class TestRealFio:
             "--rw=randread",
             "--bs=4k",
             "--direct=1",
-            "--runtime=1",
+            "--runtime=700ms",
             "--time_based",
             "--thread=1",
             "--output-format=json",
         ]
-        run(tmp_path, argv, on_tick=ticks.append, tick_s=0.2)
+        run(tmp_path, argv, on_tick=ticks.append, tick_s=0.1)
         seen = [tick.read_bytes for tick in ticks if tick.read_bytes is not None]
         if not any(seen):
             pytest.skip("the temporary folder is not on a block device")
