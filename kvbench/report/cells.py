@@ -11,8 +11,8 @@ from kvbench.report.words import (
     DASH,
     measurement_text,
     parameter_words,
+    sentence,
     short,
-    visible,
     visible_lines,
 )
 
@@ -49,7 +49,7 @@ def list_problems(run: MeasuredRun) -> Iterator[Problem]:
 def _reasons(cell: MeasuredCell) -> tuple[str, ...]:
     serious = [finding for finding in cell.findings if finding.severity != "note"]
     texts = (f"{short(f.stream)}: {f.text}" if f.stream else f.text for f in serious)
-    return tuple(visible(text) for text in texts) or ("no reason is given",)
+    return tuple(sentence(text) for text in texts) or ("no reason is given",)
 
 
 def _point_words(cell: Cell) -> str:

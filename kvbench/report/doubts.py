@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kvbench.measure.model import Finding, MeasuredRun, Severity
 from kvbench.report.model import Doubt, Level, Note
-from kvbench.report.words import short, visible
+from kvbench.report.words import sentence, short
 from kvbench.units import format_size
 
 _REPEATED = re.compile(r" \(\d+ of \d+ repetitions\)$")  # what a summary adds to a finding
@@ -69,7 +69,7 @@ def list_doubts(run: MeasuredRun, marks: Marks) -> tuple[Doubt, ...]:
 def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
     plan = run.record.plan
     for damage in run.damage:
-        yield _bad(f"part of the archive could not be read: {visible(damage)}")
+        yield _bad(f"part of the archive could not be read: {sentence(damage)}")
     if end := end_words(run):
         yield _bad(end)
     outcomes = [cell.outcome for cell in run.cells]
@@ -92,9 +92,9 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         yield Doubt(level="doubt", text=engine_words(plan.engine))
     yield from marks.doubts
     for caveat in run.record.caveats:
-        yield Doubt(level="doubt", text=visible(caveat))
+        yield Doubt(level="doubt", text=sentence(caveat))
     for skipped in plan.skipped:
-        text = f"workload {short(skipped.workload)} was not run: {visible(skipped.reason)}"
+        text = f"workload {short(skipped.workload)} was not run: {sentence(skipped.reason)}"
         yield Doubt(level="note", text=text)
     if plan.repetitions < INTERVAL_N_MIN:
         yield Doubt(level="note", text=_few_repetitions(plan.repetitions))
@@ -112,7 +112,7 @@ def end_words(run: MeasuredRun) -> str:
     counts = f"{stored} of {cells_words(planned)} were stored"
     if run.end is None:
         return f"the run has no end: it was killed, or it still goes on; {counts}"
-    reason = f" ({visible(run.end.reason)})" if run.end.reason else ""
+    reason = f" ({sentence(run.end.reason)})" if run.end.reason else ""
     if run.end.end == "interrupted":
         return f"the run was interrupted{reason}; {counts}"
     if run.end.end == "failed":
@@ -153,7 +153,7 @@ def alerts(run: MeasuredRun) -> tuple[str, ...]:
 
 
 def _unproven(run: MeasuredRun) -> str:
-    reason = visible(run.record.written.reason)
+    reason = sentence(run.record.written.reason)
     size = format_size(run.record.plan.target.size_bytes)
     return (
         f"nothing proves that the {size} under test were ever written ({reason}): reads of blocks "
@@ -180,11 +180,11 @@ def _group_words(check: str, group: list[tuple[str, Finding]]) -> str:
     count = cells_words(len({cell for cell, _ in group}))
     cell_id, first = group[0]
     if check == first.text:
-        return visible(first.text)
+        return sentence(first.text)
     title = short(check.replace("-", " ").replace("_", " "))
     if len({finding.text for _, finding in group}) == 1:
-        return f"{title} ({count}): {visible(first.text)}"
-    return f"{title} ({count}): e.g. cell {short(cell_id)}: {visible(first.text)}"
+        return f"{title} ({count}): {sentence(first.text)}"
+    return f"{title} ({count}): e.g. cell {short(cell_id)}: {sentence(first.text)}"
 
 
 def _mark(number: int) -> str:

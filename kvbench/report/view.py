@@ -23,6 +23,7 @@ from kvbench.report.tables import result_tables
 from kvbench.report.tenants import tenant_figures
 from kvbench.report.words import (
     ROLE_WORDS,
+    sentence,
     short,
     visible,
 )
@@ -108,7 +109,7 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
             name="written before",
             value=record.written.state,
             known=record.written.state != "unproven",
-            reason=visible(record.written.reason),
+            reason=sentence(record.written.reason),
         ),
         FactView(name="I/O", value="O_DIRECT" if plan.direct else "page cache", known=True),
         FactView(name="engine", value=plan.engine, known=True),
@@ -120,8 +121,8 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
         if value is not None:
             target.append(FactView(name=name, value=short(value), known=True))
     host = [
-        FactView(name="kvbench", value=visible(record.kvbench_version), known=True),
-        FactView(name="fio", value=visible(record.fio_version), known=True),
+        FactView(name="kvbench", value=sentence(record.kvbench_version), known=True),
+        FactView(name="fio", value=sentence(record.fio_version), known=True),
     ]
     for fact in (f for f in record.facts if f.name not in SAID_ALREADY):
         (target if _of_target(fact) else host).append(_fact(fact))
@@ -138,14 +139,14 @@ def _of_target(fact: Fact) -> bool:
 def _fact(fact: Fact) -> FactView:
     name = short(fact.name.replace("_", " "))
     if fact.value is None:
-        reason = visible(fact.reason) or "no reason is given"
+        reason = sentence(fact.reason) or "no reason is given"
         return FactView(name=name, value="unknown", known=False, reason=reason)
     value = short(fact.value, FACT_CHARS_MAX)
     if fact.name.endswith("_bytes"):
         name = name.removesuffix(" bytes") + " size"
         if value.isdecimal() and value.isascii():
             value = format_size(int(value[:24]))
-    return FactView(name=name, value=value, known=True, reason=visible(fact.reason))
+    return FactView(name=name, value=value, known=True, reason=sentence(fact.reason))
 
 
 def _roles(index: Index, marks: Marks) -> Iterator[RoleView]:
@@ -177,13 +178,13 @@ def _repeat(run: MeasuredRun) -> tuple[FactView, ...]:
     facts = [
         ("run", short(record.run_id)),
         ("label", short(record.label)),
-        ("started", visible(record.created_at)),
-        ("ended", visible(run.end.ended_at) if run.end else "not recorded"),
+        ("started", sentence(record.created_at)),
+        ("ended", sentence(run.end.ended_at) if run.end else "not recorded"),
         ("seed of the plan", str(plan.seed)),
         ("repetitions", str(plan.repetitions)),
         ("planned time", format_clock(plan.expected_s)),
-        ("kvbench", visible(record.kvbench_version)),
-        ("fio", visible(record.fio_version)),
+        ("kvbench", sentence(record.kvbench_version)),
+        ("fio", sentence(record.fio_version)),
         *((short(w.name), f"digest {short(w.digest)}") for w in plan.workloads),
     ]
     return tuple(FactView(name=name, value=value, known=True) for name, value in facts if value)

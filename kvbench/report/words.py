@@ -11,6 +11,7 @@ from kvbench.workload.schema import Evidence, Role, Stream, SweepValue
 
 DASH = "\N{EN DASH}"  # between two numbers, and for "nothing here"
 NAME_CHARS_MAX = 60
+TEXT_CHARS_MAX = 600  # of a sentence from an archive
 COMBINING_MAX = 2  # marks stacked on one letter before they are spelled out
 
 ROLE_WORDS: dict[Role, str] = {
@@ -49,8 +50,8 @@ _SUFFIXES = {
 def visible(text: str) -> str:
     """Return ``text`` in one line with every character that hides or reorders made visible.
 
-    Control characters become their pictures (␀, ␛), other format and direction characters and
-    piled-up combining marks become ⟨U+202E⟩.
+    Control, format and direction characters and piled-up combining marks become their number,
+    as in ⟨U+202E⟩: every font and every terminal shows that.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -58,15 +59,10 @@ def visible(text: str) -> str:
     stacked = 0
     for character in text:
         stacked = stacked + 1 if unicodedata.combining(character) else 0
-        code = ord(character)
         if character.isprintable() and stacked <= COMBINING_MAX:
             shown.append(character)
-        elif code < 0x20:
-            shown.append(chr(0x2400 + code))
-        elif code == 0x7F:
-            shown.append("\u2421")
         else:
-            shown.append(f"\u27e8U+{code:04X}\u27e9")
+            shown.append(f"\u27e8U+{ord(character):04X}\u27e9")
     return "".join(shown)
 
 
@@ -83,6 +79,11 @@ def short(text: str, limit: int = NAME_CHARS_MAX) -> str:
         return shown
     tail = limit // 3
     return f"{shown[: limit - tail - 1]}…{shown[-tail:]}"
+
+
+def sentence(text: str) -> str:
+    """Return a sentence of an archive, visible, in one line and of bounded length."""
+    return short(text, TEXT_CHARS_MAX)
 
 
 def metric_label(metric: str) -> str:
@@ -130,8 +131,8 @@ def summary_detail(summary: Summary) -> str:
     What is missing stays visible: the repetitions left out, and those without a number.
     """
     if summary.median is None:
-        head, _, rest = visible(summary.reason).partition(": ")
-        return (rest if head == missing_text(summary.reason) else visible(summary.reason)) or (
+        head, _, rest = sentence(summary.reason).partition(": ")
+        return (rest if head == missing_text(summary.reason) else sentence(summary.reason)) or (
             "no reason is given"
         )
     n = f"n={summary.n}"
@@ -146,7 +147,7 @@ def summary_detail(summary: Summary) -> str:
         range_text = spread(summary.metric, summary.unit, low, summary.median, high)
         what = "95 % interval, " if summary.interval == "95 %" else "range of "
         text = f"{range_text}, {what}{n}"
-    return f"{text}; {visible(summary.reason)}" if summary.reason else text
+    return f"{text}; {sentence(summary.reason)}" if summary.reason else text
 
 
 def _has_spread(summary: Summary) -> bool:

@@ -126,16 +126,16 @@ def test_parameters_are_in_words() -> None:
 
 
 def test_hidden_and_reordering_characters_become_visible() -> None:
-    assert words.visible("a\x1b[31m\x00\x7f") == "a\u241b[31m\u2400\u2421"
+    assert words.visible("a\x1b[31m\x00\x7f") == "a⟨U+001B⟩[31m⟨U+0000⟩⟨U+007F⟩"
     assert words.visible("abc\u202egnp.exe") == "abc⟨U+202E⟩gnp.exe"
-    assert words.visible("a\nb") == "a\u240ab"
+    assert words.visible("a\nb") == "a⟨U+000A⟩b"
     assert words.visible("a\u200bb") == "a⟨U+200B⟩b"
     assert words.visible("a" + "\u0301" * 4).count("⟨U+0301⟩") == 2
     assert words.visible("naïve 測試") == "naïve 測試"
 
 
 def test_lines_and_tabs_of_a_job_text_stay() -> None:
-    assert words.visible_lines("[a]\r\nbs=1\tx\x1b\n") == "[a]\nbs=1\tx\u241b\n"
+    assert words.visible_lines("[a]\r\nbs=1\tx\x1b\n") == "[a]\nbs=1\tx⟨U+001B⟩\n"
 
 
 def test_a_long_name_is_cut_in_its_middle() -> None:
