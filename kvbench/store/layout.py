@@ -4,6 +4,8 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from kvbench.fio import jobfile
+
 RUN_FILE = "run.json"
 END_FILE = "end.json"
 CELLS_FOLDER = "cells"
@@ -11,7 +13,7 @@ CELL_FILE = "cell.json"
 JOB_FILE = "job.fio"
 OUTPUT_FILE = "fio.json"
 STDERR_FILE = "stderr.txt"
-LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
+LATENCY_LOG_PREFIX = jobfile.LATENCY_LOG_PREFIX
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 

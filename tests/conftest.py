@@ -1,0 +1,52 @@
+"""What all tests share: golden files and what this machine can do."""
+
+import difflib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="take what the tests got as right from now on"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with ``tests/golden/<name>``; a difference leaves ``<name>.got`` beside it."""
+    update = bool(request.config.getoption("--update-golden"))
+
+    def check(name: str, got: str) -> None:
+        path = GOLDEN / name
+        got_path = path.with_name(f"{path.name}.got")
+        if update:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(got, encoding="utf-8")
+            got_path.unlink(missing_ok=True)
+        want = path.read_text(encoding="utf-8") if path.exists() else ""
+        if got == want:
+            got_path.unlink(missing_ok=True)
+            return
+        got_path.write_text(got, encoding="utf-8")
+        lines = difflib.unified_diff(
+            want.splitlines(), got.splitlines(), name, got_path.name, lineterm=""
+        )
+        pytest.fail(
+            "\n".join(lines) + "\nRun pytest --update-golden to accept the new text.", pytrace=False
+        )
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def fio() -> str:
+    """The path of the real fio."""
+    path = shutil.which("fio")
+    if path is None:
+        pytest.skip("fio is not installed")
+    return path

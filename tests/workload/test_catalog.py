@@ -1,0 +1,137 @@
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kvbench.errors import UsageError
+from kvbench.plan import TargetSpec, make_plan, min_target_bytes
+from kvbench.units import GIB
+from kvbench.workload import catalog, load, streams, sweep
+from kvbench.workload.load import load_workload
+from kvbench.workload.schema import Suite
+
+QUICK_SECONDS_MAX = 160.0
+QUICK_TARGET = TargetSpec(path="/data", kind="file", size_bytes=2 * GIB, own_file=True)
+
+
+def test_every_workload_of_the_catalog_loads_and_says_where_it_is_from() -> None:
+    workloads = catalog.list_workloads()
+    assert {"iops-ladder", "vllm-block", "lmcache-chunk", "sparse-row-step"} <= {
+        w.name for w in workloads
+    }
+    assert all(len(w.source) > 40 and w.primary for w in workloads)
+
+
+def test_templates_and_tables_of_models_are_not_listed() -> None:
+    names = [w.name for w in catalog.list_workloads()]
+    assert not [name for name in names if name.startswith("_")]
+    assert not set(names) & set(catalog.OTHER_DATA)
+    assert names == sorted(names)
+
+
+def test_the_template_loads_cleanly() -> None:
+    assert load_workload(catalog.data_folder() / "_template.toml").name == "_template"
+
+
+def test_the_template_shows_every_key() -> None:
+    text = (catalog.data_folder() / "_template.toml").read_text(encoding="utf-8")
+    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS}
+    assert not {key for key in keys if not re.search(rf"\b{key}\b", text)}
+
+
+def test_every_key_that_is_read_is_documented() -> None:
+    text = (catalog.data_folder() / "README.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`\[*([a-z_]+)\]*`", text))
+    keys = {
+        *load.WORKLOAD_KEYS,
+        *streams.STREAM_KEYS,
+        *streams.BLOCK_MIX_KEYS,
+        *load.TIMING_KEYS,
+        *sweep.SWEEP_FIELDS,
+        *load.SUITE_KEYS,
+    }
+    assert not keys - documented
+
+
+def test_every_key_in_the_documented_tables_is_read() -> None:
+    text = (catalog.data_folder() / "README.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `\[*([a-z_]+)\]*`", text, re.MULTILINE))
+    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS, *load.SUITE_KEYS}
+    assert rows == keys
+
+
+def test_a_workload_is_found_by_name_and_by_path(tmp_path: Path) -> None:
+    by_name = catalog.find_workload("vllm-block")
+    copy = tmp_path / "mine.toml"
+    copy.write_bytes((catalog.data_folder() / "vllm-block.toml").read_bytes())
+    by_path = catalog.find_workload(str(copy))
+    assert by_path.name == "mine"
+    assert by_path.digest == by_name.digest
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'iops-ladder'"):
+        catalog.find_workload("iops-lader")
+    with pytest.raises(UsageError, match="did you mean 'quick'"):
+        catalog.find_suite("quik")
+    with pytest.raises(UsageError, match="unknown workload '_template'"):
+        catalog.find_workload("_template")
+    with pytest.raises(UsageError, match="unknown workload"):
+        catalog.find_workload("../../etc/passwd")
+
+
+def test_a_suite_with_an_unknown_workload_names_the_suite() -> None:
+    suite = Suite(name="mine", summary="", workloads=("vllm-blok",), repetitions=1)
+    with pytest.raises(UsageError, match="suite mine: unknown workload 'vllm-blok'"):
+        catalog.suite_workloads(suite)
+
+
+def test_every_suite_names_workloads_that_exist() -> None:
+    for suite in catalog.list_suites():
+        assert len(catalog.suite_workloads(suite)) == len(suite.workloads)
+
+
+def test_quick_fits_its_time_and_its_target() -> None:
+    suite = catalog.find_suite("quick")
+    workloads = catalog.suite_workloads(suite)
+    assert len(workloads) >= 6
+    assert {w.role for w in workloads} == {"memory", "performance", "capacity"}
+    assert all(min_target_bytes(w) <= QUICK_TARGET.size_bytes for w in workloads)
+    plan = make_plan(
+        workloads,
+        QUICK_TARGET,
+        suite="quick",
+        repetitions=suite.repetitions,
+        seed=1,
+        may_write=True,
+    )
+    assert plan.expected_s <= QUICK_SECONDS_MAX
+    assert suite.repetitions == 3
+
+
+def test_writers_of_quick_stay_away_from_what_the_others_read() -> None:
+    for workload in catalog.suite_workloads(catalog.find_suite("quick")):
+        spans = sorted(
+            (s.span_start_percent, s.span_start_percent + s.span_percent) for s in workload.streams
+        )
+        if any(s.writes for s in workload.streams):
+            assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+def test_an_incomplete_installation_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvbench.__file__", str(tmp_path / "kvbench" / "__init__.py"))
+    with pytest.raises(UsageError, match="missing from this installation"):
+        catalog.data_folder()
+
+
+def test_an_installed_package_uses_the_folder_inside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "kvbench" / "workloads_data"
+    (inside / "suites").mkdir(parents=True)
+    (tmp_path / "workloads" / "suites").mkdir(parents=True)
+    monkeypatch.setattr("kvbench.__file__", str(tmp_path / "kvbench" / "__init__.py"))
+    assert catalog.data_folder() == inside
