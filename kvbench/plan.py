@@ -213,8 +213,9 @@ def _span_for(stream: Stream) -> int:
 
 
 def _grain(stream: Stream) -> int:
-    """Return what the size of a stream's part is a multiple of."""
-    return max(stream.unit_bytes, ALIGN_BYTES) if stream.chunk_bytes is None else stream.unit_bytes
+    """Return what the size of a stream's part is a multiple of: whole blocks or chunks, always."""
+    unit = stream.unit_bytes
+    return ALIGN_BYTES if ALIGN_BYTES % unit == 0 else unit
 
 
 def _distinct(workloads: Sequence[Workload]) -> Iterable[Workload]:
