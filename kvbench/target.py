@@ -7,6 +7,7 @@ that a file of somebody else under the same name is never taken for kvbench's ow
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -88,7 +89,8 @@ def make(path: Path, size_bytes: int) -> None:
         own = _Own(device=status.st_dev, inode=status.st_ino, size_bytes=size_bytes)
         (folder / _RECORD).write_bytes(msgspec.json.encode(own))
     except OSError as error:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
         raise StoreError(
             f"the default target cannot be made: {error.strerror}",
             where=str(path),
@@ -142,7 +144,7 @@ def prove(path: Path, size_bytes: int, *, direct: bool) -> Written:
         return Written(
             state="buffered", reason="the page cache serves the reads; this is not the device"
         )
-    return prove_written(path, 0, size_bytes)
+    return prove_written(str(path), 0, size_bytes)
 
 
 def _reserve(descriptor: int, size_bytes: int) -> None:

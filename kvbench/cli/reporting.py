@@ -8,7 +8,7 @@ from kvbench.errors import ExitCode
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.run import measure_run
 from kvbench.report import html, text, view
-from kvbench.report.view import ReportView
+from kvbench.report.model import ReportView
 from kvbench.store import layout
 from kvbench.store.read import RunArchive, read_run
 from kvbench.store.write import write_derived

@@ -1,5 +1,6 @@
 """From the command line to the report, on real fio: what a user does, and what he does wrong."""
 
+import glob
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -181,32 +183,42 @@ def test_show_prints_a_job_that_fio_accepts(folder: Path) -> None:
     subprocess.run(["fio", "--parse-only", str(job)], check=True, capture_output=True, timeout=20)
 
 
-def wait_for(condition: Path, seconds: float = 30) -> None:
+def wait_for(pattern: Path, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
-    while not list(condition.parent.glob(condition.name)):
-        assert time.monotonic() < deadline, f"{condition} did not appear"
+    while not glob.glob(str(pattern)):  # noqa: PTH207 - Path.glob wants a folder without wildcards
+        assert time.monotonic() < deadline, f"{pattern} did not appear"
         time.sleep(0.05)
 
 
-@pytest.fixture
-def running(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    """A kvbench in the middle of a cell of 60 s."""
-    process = subprocess.Popen(
-        command("run", "--workload", LONG, "--span", "64MiB", "--repetitions", "2"),
-        cwd=folder,
+@contextmanager
+def started(*arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A kvbench in the background, killed and reaped at the end whatever happened."""
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=cwd,
         env=ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    # Cell 1 is the host ceiling; cell 2 is the long one.
-    wait_for(folder / "results" / "*" / "cells" / ".partial-0002" / layout.OUTPUT_FILE)
-    time.sleep(0.7)
-    yield folder, process
-    if process.poll() is None:
-        process.kill()
-    process.communicate(timeout=30)
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate(timeout=30)
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """A kvbench in the middle of a cell of 60 s."""
+    run = ("run", "--workload", LONG, "--span", "64MiB", "--repetitions", "2")
+    with started(*run, cwd=folder) as process:
+        # Cell 1 is the host ceiling; cell 2 is the long one.
+        wait_for(folder / "results" / "*" / "cells" / ".partial-0002" / layout.OUTPUT_FILE)
+        time.sleep(0.7)
+        yield folder, process
 
 
 def fios_on(path: Path) -> list[int]:
@@ -269,16 +281,11 @@ def test_two_runs_at_once_on_one_target_name_the_other_pid(
 
 
 def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
-    process = subprocess.Popen(
-        command("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "2"),
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(folder / "results" / "*" / "cells" / "0003")
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    run_small = ("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "2")
+    with started(*run_small, cwd=folder) as process:
+        wait_for(folder / "results" / "*" / "cells" / "0003")
+        process.kill()
+        process.communicate(timeout=30)
     run = only_run(folder)
     kept = {cell.folder: cell.output_text() for cell in read_run(run).cells}
     done = kvbench("run", "--resume", run.name, cwd=folder)
@@ -378,7 +385,7 @@ BAD_INPUT = [
     (["run", "/"], ExitCode.REFUSED, "directory"),
     (["run", "/dev/null"], ExitCode.REFUSED, "/dev/null"),
     (["run", "probe"], ExitCode.USAGE, "too small"),
-    (["run", "--span", "64M"], ExitCode.USAGE, "64MiB"),
+    (["run", "--span", "64M"], ExitCode.USAGE, "2MiB"),
     (["run", "--span", "1MiB"], ExitCode.USAGE, "too small"),
     (["run", "--span", "900TiB"], ExitCode.STORE, "free"),
     (["run", "--runtime", "nan"], ExitCode.USAGE, "duration"),
