@@ -22,7 +22,7 @@ from kvbench.workload.sweep import points
 
 FORMAT = 1
 CELL_OVERHEAD_S = (
-    0.3  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
+    0.4  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
 )
 CEILING_TIMING = Timing(runtime_s=0.5, ramp_s=0.0)
 UNITS_PER_JOB_MIN = 8  # a target must hold this many blocks or chunks per submitter
