@@ -5,6 +5,8 @@ archive.  It goes on after a failed cell and stops where going on would be wrong
 longer the same thing, a fio process could not be ended, or the store cannot be written.
 """
 
+import gzip
+import shutil
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -134,7 +136,14 @@ def _run_cell(
         stop=stop,
     )
     after = probe.device_counters(device) if device else None
-    _drop_needless_logs(folder)
+    try:
+        keep_logs(folder)
+    except OSError as error:
+        raise StoreError(
+            f"the latency logs cannot be stored: {error.strerror}",
+            where=str(folder),
+            hint="free space; the cells before this one are kept",
+        ) from error
     record = CellRecord(
         format=FORMAT,
         cell=cell,
@@ -153,11 +162,18 @@ def _run_cell(
     return record
 
 
-def _drop_needless_logs(folder: Path) -> None:
-    """Keep the log of whole latencies: fio adds two more that say the same in parts."""
+def keep_logs(folder: Path) -> None:
+    """Compress the logs of whole latencies; drop the others.
+
+    fio writes two more logs beside the one asked for, which hold the parts of the same latencies.
+    """
     for part in ("clat", "slat"):
         for path in folder.glob(f"{layout.LATENCY_LOG_PREFIX}_{part}.*.log"):
             path.unlink()
+    for path in folder.glob(f"{layout.LATENCY_LOG_PREFIX}_lat.*.log"):
+        with path.open("rb") as plain, gzip.open(f"{path}.gz", "wb", compresslevel=1) as packed:
+            shutil.copyfileobj(plain, packed)
+        path.unlink()
 
 
 def _note(result: LaunchResult) -> str:

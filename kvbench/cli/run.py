@@ -134,7 +134,11 @@ def _check_mode(plan: Plan, identity: Identity) -> None:
 
 
 def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
-    registered = any(p.stream.shape == "throughput" for c in plan.cells for p in c.placed)
+    """Really read the target with the plan's engine, in the shape that needs most of the host."""
+    streams = [placed.stream for cell in plan.cells for placed in cell.placed]
+    registered = [stream for stream in streams if stream.shape == "throughput"]
+    # Registered buffers are locked memory: depth x block is what a memlock limit refuses.
+    largest = max(registered or streams, key=lambda s: s.queue_depth * s.max_block_bytes)
     with tempfile.TemporaryDirectory(prefix="kvbench-") as folder:
         check_engine(
             tool,
@@ -142,7 +146,9 @@ def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
             target_path=identity.real_path,
             direct=plan.direct,
             workdir=Path(folder),
-            registered=registered,
+            registered=bool(registered),
+            block_bytes=largest.max_block_bytes,
+            queue_depth=largest.queue_depth,
         )
 
 

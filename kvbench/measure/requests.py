@@ -35,13 +35,10 @@ class Requests(Struct, frozen=True, kw_only=True, eq=False):
     reason: str = ""
 
 
-def job_number(log: Path) -> int:
-    """Return the number of the job that wrote ``latency_lat.3.log``."""
-    return int(log.name.split(".")[-2])
-
-
 def read_log(path: Path) -> NDArray[np.int64]:
     """Return the latencies of one log in ns, shape (entries,), in the log's order.
+
+    A log may be compressed (``.gz``); numpy reads both.
 
     The columns are ``time_ms, value_ns, direction, block_bytes, ...``; newer fio appends more.
 

@@ -6,10 +6,11 @@ from kvbench.measure.ceiling import host_ceilings, with_ceiling
 from kvbench.measure.checks import failures_of, findings_of, launch_failures, outcome_of
 from kvbench.measure.evidence import Evidence, gather
 from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
-from kvbench.measure.requests import Requests, gather_requests, job_number
+from kvbench.measure.requests import Requests, gather_requests
 from kvbench.measure.summarise import summarise
 from kvbench.measure.tenants import with_tenants
 from kvbench.measure.values import measure_values
+from kvbench.store import layout
 from kvbench.store.read import ArchivedCell, RunArchive
 from kvbench.store.records import RunRecord
 
@@ -69,7 +70,7 @@ def _requests(archived: ArchivedCell, evidence: Evidence) -> dict[str, Requests]
     ]
     if not barriers or not evidence.measures_target:
         return {}
-    logs = {job_number(path): path for path in archived.latency_logs()}
+    logs = {layout.log_job_number(path): path for path in archived.latency_logs()}
     return {rows.stream.name: gather_requests(rows, logs) for rows in barriers}
 
 

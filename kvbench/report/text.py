@@ -9,8 +9,12 @@ from kvbench.report.words import DASH
 
 COLUMNS = 100
 DOUBTS_MAX = 12  # the page has them all
-_WIDTHS = (39, 14, 13, 9, 9, 3, 5)  # parameters, stream, rate, p50, p99, n, marks
-_HEAD = ("parameters", "stream", "rate", "p50", "p99", "n", "doubt")
+_WIDTHS = (33, 14, 26, 8, 8, 2, 3)  # parameters, stream, rate, p50, p99, n, marks
+_HEAD = ("parameters", "stream", f"rate (low{DASH}high)", "p50", "p99", "n", "see")
+_LEGEND = (
+    f"rate, p50, p99: median over n repetitions. low{DASH}high: the smallest and the largest, from "
+    "n=6 on the 95 % interval of the median. Of a request, p50 and p99 are of its slowest I/O."
+)
 _LEFT = 2  # columns that are aligned to the left; the others hold numbers
 _LEVELS = {"bad": "!!", "doubt": "! ", "note": "- "}
 _ASCII = str.maketrans({DASH: "-", "≥": ">=", "µ": "u", "…": "~", "⟨": "<", "⟩": ">"})
@@ -37,6 +41,9 @@ def _lines(view: ReportView) -> Iterator[str]:
                 yield _cut(f"{group.workload} [{group.evidence}] {group.summary}", COLUMNS)
                 for row in group.rows:
                     yield from _row(table, row)
+    if any(role.tables for role in view.roles):
+        yield ""
+        yield from wrap(_LEGEND, COLUMNS)
     if view.doubts:
         yield ""
         yield "What makes this result doubtful, worst first:"
@@ -62,7 +69,7 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
         (
             f"  {first}",
             f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
-            _number(shown[0]),
+            f"{_number(shown[0])}{_spread(shown[0])}",
             *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
             _sample(values.values()),
             ",".join(marks),
@@ -89,6 +96,13 @@ def _number(value: Value | None) -> str:
         if value.text.startswith("too few")
         else value.text.replace(" requests/s", " req/s")
     )
+
+
+def _spread(value: Value | None) -> str:
+    """Return `` (low to high)`` of a number that has them."""
+    if value is None or not value.known or value.n < 2:
+        return ""
+    return f" ({value.detail.split(', ', 1)[0]})"
 
 
 def _sample(values: Iterable[Value]) -> str:

@@ -30,3 +30,12 @@ def run_id(started: datetime, label: str) -> str:
 def cell_folder(run_folder: Path, cell_id: str) -> Path:
     """Return the folder of a stored cell."""
     return run_folder / CELLS_FOLDER / cell_id
+
+
+def log_job_number(path: Path) -> int:
+    """Return fio's job number (from 1, over all sections) of ``latency_lat.3.log[.gz]``.
+
+    Raises:
+        ValueError: the name is not that of a log.
+    """
+    return int(path.name.removesuffix(".gz").split(".")[-2])

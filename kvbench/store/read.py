@@ -37,8 +37,8 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
 
     def latency_logs(self) -> list[Path]:
         """Return fio's latency logs in the order of its job numbers, none when not asked for."""
-        found = self.folder.glob(f"{layout.LATENCY_LOG_PREFIX}_lat.*.log")
-        return sorted(found, key=lambda path: int(path.name.split(".")[-2]))
+        found = self.folder.glob(f"{layout.LATENCY_LOG_PREFIX}_lat.*.log*")
+        return sorted(found, key=layout.log_job_number)
 
 
 class RunArchive(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ results/<run_id>/cells/0001/cell.json    a CellRecord
 results/<run_id>/cells/0001/job.fio      the job text, which plain fio runs as it is
 results/<run_id>/cells/0001/fio.json     fio's output, never edited
 results/<run_id>/cells/0001/stderr.txt   fio's standard error
-results/<run_id>/cells/0001/*.log        fio's logs, where the workload asks for them
+results/<run_id>/cells/0001/*.log.gz     fio's logs, compressed, where the workload needs them
 results/<run_id>/end.json                an EndRecord, absent while the run goes on or was killed
 """
 

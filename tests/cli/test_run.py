@@ -319,7 +319,7 @@ def test_a_file_of_the_user_is_written_only_when_named_twice_and_confirmed(folde
     path.write_bytes(os.urandom(64 * MIB))
     os.sync()
     before = hashlib.sha256(path.read_bytes()).hexdigest()
-    plain = ["run", path, "--workload", WRITES, "--repetitions", "1"]
+    plain: list[str | Path] = ["run", path, "--workload", WRITES, "--repetitions", "1"]
     refused = kvbench(*plain, "--destroy", folder / "probe", "--yes", cwd=folder)
     assert refused.returncode == ExitCode.REFUSED
     unasked = kvbench(*plain, "--destroy", path, cwd=folder)
@@ -348,7 +348,7 @@ def test_memory_backed_targets_need_buffered_and_say_so(folder: Path) -> None:
         pytest.skip("no /dev/shm")
     try:
         path.write_bytes(os.urandom(64 * MIB))
-        plain = ["run", path, "--workload", SMALL, "--repetitions", "1"]
+        plain: list[str | Path] = ["run", path, "--workload", SMALL, "--repetitions", "1"]
         refused = kvbench(*plain, cwd=folder)
         assert refused.returncode == ExitCode.ENVIRONMENT
         assert "--buffered" in refused.stderr

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvbench.measure.requests import Requests, gather_requests, group_maxima, job_number, read_log
+from kvbench.measure.requests import Requests, gather_requests, group_maxima, read_log
 from kvbench.measure.values import measure_values
+from kvbench.store.layout import log_job_number
 from tests.measure.builders import cell, direction, evidence, job, stream
 
 
@@ -100,7 +101,7 @@ def test_the_jobs_of_a_later_stream_have_the_later_logs(tmp_path: Path) -> None:
 def test_columns_that_newer_versions_append_are_ignored(tmp_path: Path) -> None:
     log = write_log(tmp_path / "latency_lat.12.log", [7, 8], columns="0, 4096, 8192, 0, 5")
     assert read_log(log).tolist() == [7, 8]
-    assert job_number(log) == 12
+    assert log_job_number(log) == 12
 
 
 def test_requests_become_measurements_and_a_histogram(tmp_path: Path) -> None:
