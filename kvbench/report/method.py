@@ -56,7 +56,8 @@ def method_words(run: MeasuredRun) -> tuple[tuple[str, str], ...]:
         text = (
             "Used to find a peak: registered files and buffers, no random map, I/Os submitted "
             "and reaped in batches, with polling above depth 1. Such rates are higher, and their "
-            f"latencies longer, than those of a program that submits I/Os one by one. Workloads: {names}."
+            "latencies longer, than those of a program that submits I/Os one by one. "
+            f"Workloads: {names}."
         )
         words.append(("Throughput shape", text))
     if names := users("barrier"):

@@ -9,8 +9,8 @@ from kvbench.report.words import DASH
 
 COLUMNS = 100
 DOUBTS_MAX = 12  # the page has them all
-_WIDTHS = (33, 14, 26, 8, 8, 2, 3)  # parameters, stream, rate, p50, p99, n, marks
-_HEAD = ("parameters", "stream", f"rate (low{DASH}high)", "p50", "p99", "n", "see")
+_WIDTHS = (37, 12, 25, 8, 8, 2, 2)  # parameters, stream, rate, p50, p99, n, marks
+_HEAD = ("parameters", "stream", f"rate (low{DASH}high)", "p50", "p99", "n", "")
 _LEGEND = (
     f"rate, p50, p99: median over n repetitions. low{DASH}high: the smallest and the largest, from "
     "n=6 on the 95 % interval of the median. Of a request, p50 and p99 are of its slowest I/O."
@@ -64,10 +64,10 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     shown = (rate, values.get(f"{kind}_p50"), values.get(f"{kind}_p99"))
     marks = dict.fromkeys(mark for value in values.values() for mark in value.marks)
     setting = f" {row.setting}" if row.setting else ""
-    first, *rest = wrap(row.parameters, _WIDTHS[0] - 2) or [""]
+    first, *rest = wrap(row.parameters.removesuffix(", 1 job"), _WIDTHS[0] - 1) or [""]
     yield _line(
         (
-            f"  {first}",
+            f" {first}",
             f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
             f"{_number(shown[0])}{_spread(shown[0])}",
             *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
@@ -75,7 +75,7 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
             ",".join(marks),
         )
     )
-    yield from (f"    {more}" for more in rest)
+    yield from (f"   {more}" for more in rest)
 
 
 def _rate_order(values: dict[str, Value]) -> Sequence[str]:
