@@ -3,12 +3,13 @@
 pandas is imported where it is used, because verbs that need no table should not wait for it.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kvbench.errors import StoreError
-from kvbench.measure.model import MeasuredRun
+from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Measurement
 from kvbench.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ KEY = ["cell_id", "stream", "direction", "metric"]
 def measurements_table(run: MeasuredRun) -> "pd.DataFrame":
     """Return one row per measurement, of every cell whatever its outcome.
 
-    A cell that measured nothing has no row; the reasons of its failure are in its findings.
+    A cell that measured nothing has a row without a value for the rate of each of its streams,
+    with the reason: what vanished must not look like what was never planned.
     """
     import pandas as pd
 
@@ -65,11 +67,30 @@ def measurements_table(run: MeasuredRun) -> "pd.DataFrame":
             "reason": measured.reason,
         }
         for cell in run.cells
-        for measured in cell.measurements
+        for measured in cell.measurements or _nothing(cell)
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     check_table(table)
     return table
+
+
+def _nothing(cell: MeasuredCell) -> Iterator[Measurement]:
+    reason = "; ".join(finding.text for finding in cell.findings) or "nothing was measured"
+    for placed in cell.cell.placed:
+        directions: tuple[tuple[IoDirection, bool], ...] = (
+            ("read", placed.stream.reads),
+            ("write", placed.stream.writes),
+        )
+        for direction, asked in directions:
+            if asked:
+                yield Measurement(
+                    stream=placed.stream.name,
+                    direction=direction,
+                    metric="iops",
+                    value=None,
+                    io_count=0,
+                    reason=reason,
+                )
 
 
 def check_table(table: "pd.DataFrame") -> None:
