@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 help: ## show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
-run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, write the report
-	$(BIN)/kvbench run
+run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, write the report (ARGS="..." for options)
+	$(BIN)/kvbench run $(ARGS)
 
 test: $(VENV)/.dev ## set up, run all tests
 	$(BIN)/python -m pytest

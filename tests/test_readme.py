@@ -23,7 +23,7 @@ CONSOLE = [
     if line.startswith("$ ")
 ]
 # What a test machine lacks, and what would take minutes there.
-SHORTER = ("--repetitions", "1", "--runtime", "0.1")
+SHORTER = ("--repetitions", "1", "--runtime", "0.5")
 
 
 def runnable(line: str, device: Path) -> list[str]:
@@ -81,6 +81,26 @@ def test_the_two_commands_are_targets_of_the_makefile() -> None:
             ["make", "--dry-run", name], cwd=ROOT, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.fio
+def test_make_run_measures_and_names_its_report(tmp_path: Path) -> None:
+    if not (ROOT / ".venv" / ".run").exists():
+        pytest.skip("set up by make only: .venv is not there, and a test should not install it")
+    options = f"--workload vllm-block --span 256MiB --results {tmp_path} {' '.join(SHORTER)}"
+    done = subprocess.run(
+        ["make", "run", f"ARGS={options}"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = re.search(r"^report +(\S+)$", done.stdout, re.MULTILINE)
+    assert report, done.stdout
+    assert Path(report[1]).is_file()
 
 
 def test_the_exit_code_table_is_the_code() -> None:

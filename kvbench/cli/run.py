@@ -205,7 +205,9 @@ def _resume(arguments: argparse.Namespace) -> int:
     """Go on with a run that was stopped: the same plan, only the cells that are missing."""
     archive = read_run(find_run(arguments.results, arguments.resume))
     plan = archive.record.plan
-    done = frozenset(cell.record.cell.cell_id for cell in archive.cells)
+    ends = {cell.record.cell.cell_id: cell.record.end for cell in archive.cells}
+    again = frozenset(cell_id for cell_id, end in ends.items() if end == "interrupted")
+    done = frozenset(ends) - again
     if len(done) == len(plan.cells):
         raise UsageError("this run is complete, nothing is missing", where=arguments.resume)
     tool = find_fio()
@@ -220,7 +222,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         guard.same_device(identity)
         _enter(plan, identity, arguments, held)
         _check_engine(plan, tool, identity)
-        writer = RunWriter.reopen(archive.folder)
+        writer = RunWriter.reopen(archive.folder, again)
         return _measure(arguments, plan, tool, identity, writer, stop, done)
 
 

@@ -31,6 +31,7 @@ _NANOSECONDS_SINCE = (2, 99)
 _BW_BYTES_SINCE = (3, 2)
 _LIMIT = 2**63  # fio's unset or wrapped counters lie here or above
 _NS_PER_US = NS_PER_S // US_PER_S
+_ROUNDING = 1e-5  # fio prints a mean with six decimals, and min and max as whole numbers
 _UNIT_TOLERANCE = 0.01
 _UNIT_CHECK_MS_MIN = 200  # below, the millisecond of ``runtime`` is too coarse to check a unit
 
@@ -198,7 +199,14 @@ class _Reader:
             return None
         count = _usable(raw.count)
         low, high, mean, stddev = map(_usable, (raw.min, raw.max, raw.mean, raw.stddev))
-        if count is None or low is None or high is None or mean is None or stddev is None:
+        if (
+            count is None
+            or low is None
+            or high is None
+            or mean is None
+            or stddev is None
+            or not low <= mean * (1 + _ROUNDING) <= high * (1 + _ROUNDING) ** 2
+        ):
             text = f"{where}: fio printed an impossible latency, so it counts as not measured"
             self.doubts.append(Diagnostic(level="warning", text=text))
             return None

@@ -1,9 +1,10 @@
 """All that fio printed -> FioResult.  Pure.
 
 fio's stdout is a document between other lines: notices before it, text reports after it, one
-document per status interval.  A document begins with a line that is exactly ``{`` followed by
-``"fio version"`` and ends with the next line that is exactly ``}``; no other line of fio is one of
-these, and braces inside messages and paths do not matter.
+document per status interval.  A document begins with a ``{`` that ends its line and is followed by
+``"fio version"``, and ends with the next line that begins with ``}``: all between is indented.
+Braces inside messages and paths do not matter, nor does a notice without an end of line before
+the document, or a line of another thread inside it.
 """
 
 import re
@@ -19,8 +20,9 @@ from kvbench.fio.model import Diagnostic, FioResult
 __all__ = ["FioOutputError", "parse"]
 
 _VERSION_KEY = '"fio version"'
-_BEGIN = re.compile(rf"^\{{[ \t]*\r?\n\s*{_VERSION_KEY}", re.MULTILINE)
-_END = re.compile(r"^\}[ \t]*\r?$", re.MULTILINE)
+_BEGIN = re.compile(rf"\{{[ \t]*\r?\n\s*{_VERSION_KEY}")
+_END = re.compile(r"^\}", re.MULTILINE)
+_LINE_INSIDE = re.compile(r"^fio: .*\n", re.MULTILINE)
 _LONE_BRACE = re.compile(r"^\{[ \t]*\r?$", re.MULTILINE)
 _HELP = re.compile(
     r"^\s*(valid values: |type: .*\(opt=|--\w[\w-]*\s.*\t|fio \[options\])|^No such command",
@@ -69,7 +71,9 @@ def _split(text: str) -> tuple[list[str], list[str], bool]:
         around.append(text[position:begin])
         end = _END.search(text, begin, limit)
         if end:
-            documents.append(text[begin : end.end()])
+            document = text[begin : end.end()]
+            around += _LINE_INSIDE.findall(document)
+            documents.append(_LINE_INSIDE.sub("", document))
             position = end.end()
         elif limit == len(text):
             return documents, around, True

@@ -129,12 +129,20 @@ def depth(evidence: Evidence) -> Iterator[Finding]:
         got = _mean_in_flight(rows)
         # An fsync empties the queue by design, so its mean depth says nothing of the engine.
         by_design = stream.write_policy == "fsync"
-        if alone and min(alone) >= 99.0:
+        single = [share for share in alone if share >= 99.0]
+        if single:
+            which = "" if len(single) == len(alone) else f" in {len(single)} of {len(alone)} jobs"
             text = (
                 f"asked for depth {stream.queue_depth}, "
-                f"{min(alone):.0f} % of the I/Os were alone in the queue"
+                f"{min(single):.0f} % of the I/Os were alone in the queue{which}"
             )
             yield _finding("depth", "invalid", text, stream.name)
+        elif got is None and rows.rows():
+            text = (
+                f"asked for {rows.in_flight_max} I/Os in flight, "
+                "how many were cannot be told: fio timed not every job"
+            )
+            yield _finding("depth", "doubt", text, stream.name)
         elif got is not None and got < DEPTH_SHARE_MIN * rows.in_flight_max and not by_design:
             text = (
                 f"asked for {rows.in_flight_max} I/Os in flight, "

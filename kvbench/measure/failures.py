@@ -6,10 +6,14 @@ Each is a small function that yields findings; ``checks`` runs them and gives th
 from collections.abc import Iterator
 from signal import Signals, strsignal
 
-from kvbench.measure.evidence import Evidence
+from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding
 from kvbench.store.records import CellRecord
 from kvbench.units import format_clock
+
+# A job that should have done so many I/Os in a direction has done some: the chance of none is
+# below exp(-30).
+IOS_EXPECTED_MIN = 30
 
 
 def _failure(check: str, text: str, stream: str | None = None) -> Finding:
@@ -85,9 +89,25 @@ def did_io(evidence: Evidence) -> Iterator[Finding]:
                 stream=rows.stream.name,
             )
             continue
-        for direction in rows.directions:
-            if not any(name == direction and row.total_ios for _, name, row in rows.rows()):
-                yield _failure("idle", f"not one {direction} was done", stream=rows.stream.name)
+        yield from _idle_directions(rows)
+
+
+def _idle_directions(rows: StreamRows) -> Iterator[Finding]:
+    """Each direction was done, by every job that did enough I/O to have met it by chance."""
+    reads = (rows.stream.read_percent or 0) / 100
+    for direction in rows.directions:
+        share = 1.0 if len(rows.directions) == 1 else reads if direction == "read" else 1 - reads
+        without: list[int] = []
+        for job in rows.jobs:
+            done = {name: row.total_ios for name, row in job.directions().items()}
+            if not done.get(direction) and sum(done.values()) * share >= IOS_EXPECTED_MIN:
+                without.append(job.index + 1)
+        if not any(name == direction and row.total_ios for _, name, row in rows.rows()):
+            yield _failure("idle", f"not one {direction} was done", stream=rows.stream.name)
+        elif without:
+            which = ", ".join(str(number) for number in without)
+            text = f"{len(without)} of {len(rows.jobs)} jobs did no {direction} (fio's job {which})"
+            yield _failure("idle", text, stream=rows.stream.name)
 
 
 def _signal_name(number: int) -> str:

@@ -11,6 +11,7 @@ from kvbench.store import layout
 from kvbench.store.records import CellRecord, EndRecord, RunRecord
 
 _TEMPORARY = ".partial-"
+_SET_ASIDE = ".interrupted-"
 
 
 class RunWriter:
@@ -40,9 +41,17 @@ class RunWriter:
         return cls(folder)
 
     @classmethod
-    def reopen(cls, folder: Path) -> "RunWriter":
-        """Open the folder of a run that ended early, to add the cells that are missing."""
+    def reopen(cls, folder: Path, again: frozenset[str] = frozenset()) -> "RunWriter":
+        """Open the folder of a run that ended early, to add the cells that are missing.
+
+        The cells ``again`` were interrupted and are measured anew; what they hold is set aside
+        under a hidden name and not read any more.
+        """
         try:
+            for cell_id in sorted(again):
+                old = layout.cell_folder(folder, cell_id)
+                place = len(list(old.parent.glob(f"{_SET_ASIDE}{cell_id}.*"))) + 1
+                old.rename(old.with_name(f"{_SET_ASIDE}{cell_id}.{place}"))
             (folder / layout.END_FILE).unlink(missing_ok=True)
             for left_over in (folder / layout.CELLS_FOLDER).glob(f"{_TEMPORARY}*"):
                 shutil.rmtree(left_over)

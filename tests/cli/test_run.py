@@ -253,6 +253,24 @@ def test_stopping_ends_fio_and_keeps_what_was_measured(
     assert "report.html" in said
 
 
+def test_a_resumed_run_measures_the_interrupted_cell_anew(folder: Path) -> None:
+    run_small = ("run", "--workload", SMALL, "--span", "64MiB", "--runtime", "2")
+    with started(*run_small, "--repetitions", "1", cwd=folder) as process:
+        wait_for(folder / "results" / "*" / "cells" / ".partial-0003" / layout.OUTPUT_FILE)
+        time.sleep(0.7)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    run = only_run(folder)
+    assert read_run(run).cells[-1].record.end == "interrupted"
+    done = kvbench("run", "--resume", run.name, cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    archive = read_run(run)
+    assert [cell.record.end for cell in archive.cells] == ["exited"] * len(
+        archive.record.plan.cells
+    )
+    assert (run / layout.CELLS_FOLDER / ".interrupted-0003.1" / layout.CELL_FILE).exists()
+
+
 def test_a_killed_kvbench_takes_fio_with_it_and_loses_one_cell(
     running: tuple[Path, subprocess.Popen[str]],
 ) -> None:

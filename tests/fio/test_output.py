@@ -131,6 +131,30 @@ def test_noise_that_looks_like_json_is_kept_as_lines() -> None:
     assert result.diagnostics[2].text == 'helper: {"done": true}'
 
 
+REAL_DOCUMENT = case(NOISE, "stdout-enospc.txt").partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"fio: a notice without its end of line {REAL_DOCUMENT}",
+        f"Jobs: 1 (f=1): [r(1)][50.0%]\r{REAL_DOCUMENT}",
+        f"\ufeff{REAL_DOCUMENT}",
+        REAL_DOCUMENT.replace("\n", "\r\n"),
+        f"{REAL_DOCUMENT.rstrip()}fio: terminating on signal 2\n",
+        REAL_DOCUMENT.replace('\n      "groupid"', '\nfio: io_u error on file /a\n      "groupid"'),
+    ],
+    ids=["no end of line", "progress", "byte order mark", "crlf", "directly after", "inside"],
+)
+def test_text_on_the_lines_of_the_document_does_not_lose_it(text: str) -> None:
+    result = parse(text)
+    assert numbers(result) == numbers(parse(REAL_DOCUMENT))
+    strange = text.replace("\r\n", "\n") != REAL_DOCUMENT
+    assert len(result.diagnostics) == (1 if strange else 0)
+    if "signal" in text or "io_u" in text:
+        assert levels(result) == ["error"]
+
+
 def test_stderr_is_judged_like_stdout_and_a_line_on_both_is_told_once() -> None:
     result = parse(sample("missing-file.json"), stderr=sample("missing-file.stderr"))
     assert [(line.level, line.text) for line in result.diagnostics] == [
@@ -332,6 +356,17 @@ def test_an_impossible_latency_counts_as_not_measured(key: str, value: str) -> N
     assert result.jobs[0].read is not None
     assert result.jobs[0].read.clat is None
     assert result.jobs[0].read.lat is not None
+    assert [line.level for line in result.diagnostics] == ["warning"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("min", 10**16), ("max", 1), ("mean", 1.5)])
+def test_a_mean_outside_the_smallest_and_the_largest_counts_as_not_measured(
+    key: str, value: float
+) -> None:
+    text = changed(case(UNITS, "fio-3.33-style.json"), "jobs", 0, "read", "clat_ns", key, to=value)
+    result = parse(text)
+    assert result.jobs[0].read is not None
+    assert result.jobs[0].read.clat is None
     assert [line.level for line in result.diagnostics] == ["warning"]
 
 

@@ -124,6 +124,14 @@ def test_a_direction_of_a_mix_that_never_came_is_a_failure() -> None:
     assert failures_of(evidence(asked, rows)) == ()
 
 
+def test_one_job_of_several_that_never_wrote_is_a_failure_unless_by_chance() -> None:
+    asked = cell(stream(direction="mixed", read_percent=70, jobs=2))
+    both = job(index=0, read=direction(7000), write=direction(3000))
+    lazy = evidence(asked, both, job(index=1, read=direction(9000)))
+    assert [f.text for f in failures_of(lazy)] == ["1 of 2 jobs did no write (fio's job 2)"]
+    assert failures_of(evidence(asked, both, job(index=1, read=direction(20)))) == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -172,6 +180,25 @@ def deep(mean_us: float, **changes: object) -> Evidence:
 def test_a_queue_that_was_not_filled_is_invalid() -> None:
     assert found(deep(790)) == set()
     assert found(deep(390)) == {"depth"}
+
+
+@pytest.mark.parametrize("jobs", [2, 4])
+def test_one_job_of_several_with_a_queue_of_one_is_invalid(jobs: int) -> None:
+    alone = job(index=0, read=direction(mean_us=100), depth_percent={"1": 100.0})
+    others = [
+        job(index=n, read=direction(mean_us=790), depth_percent={"8": 100.0})
+        for n in range(1, jobs)
+    ]
+    given = evidence(cell(stream(queue_depth=8, jobs=jobs)), alone, *others)
+    assert found(given) == {"depth"}
+    (text,) = [f.text for f in findings_of(given) if f.check == "depth"]
+    assert text.endswith(f"alone in the queue in 1 of {jobs} jobs")
+
+
+def test_a_depth_that_cannot_be_told_is_doubted() -> None:
+    untimed = direction(lat=None, clat=None)
+    assert "depth" in found(evidence(cell(stream(queue_depth=8)), job(read=untimed)), "doubt")
+    assert "depth" not in found(evidence(cell(stream()), job(read=untimed)), "doubt")
 
 
 def test_an_empty_queue_is_by_design_with_fsync_and_in_a_paced_stream() -> None:
