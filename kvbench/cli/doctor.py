@@ -10,7 +10,7 @@ from kvbench.fio.probe import check_engine, find_fio
 from kvbench.host import guard, probe
 from kvbench.host.advice import Advice, advise
 from kvbench.host.model import Fact
-from kvbench.units import MIB
+from kvbench.units import MIB, format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
         output.print_json({"advice": advice, "facts": facts})
     else:
         for fact in facts:
-            print(f"{fact.name:<28}{fact.value if fact.value is not None else _unknown(fact)}")
+            print(f"{_name(fact):<28}{_value(fact)}")
         print()
         for item in advice:
             print(f"[{item.severity}] {item.text}")
@@ -53,8 +53,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return int(ExitCode.ENVIRONMENT if blocks else ExitCode.OK)
 
 
-def _unknown(fact: Fact) -> str:
-    return f"unknown ({fact.reason})"
+def _name(fact: Fact) -> str:
+    return fact.name.removesuffix("_bytes").replace("_", " ")
+
+
+def _value(fact: Fact) -> str:
+    if fact.value is None:
+        return f"unknown ({fact.reason})"
+    if fact.name.endswith("_bytes") and fact.value.isdecimal():
+        return format_size(int(fact.value))
+    return fact.value
 
 
 def _fio(facts: list[Fact], target: str | None, *, direct: bool) -> list[Advice]:
