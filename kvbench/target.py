@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from kvbench.errors import EnvironmentMissing, Refused, StoreError
-from kvbench.fio.jobfile import render_fill
+from kvbench.fio.jobfile import escape_path, render_fill
 from kvbench.fio.launch import launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
@@ -72,7 +72,9 @@ def make(path: Path, size_bytes: int) -> None:
 
     Raises:
         StoreError: no space, or the folder cannot be written.
+        Refused: fio could not be given this path, so nothing is made.
     """
+    escape_path(str(path))
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -164,8 +164,7 @@ def _written(choice: Choice, identity: Identity, tool: FioTool, *, allowed: bool
             reason="nobody has proved that this block device was filled; reads of blocks never "
             "written, or trimmed, may not reach the flash and look too fast",
         )
-    span = max(p.offset_bytes + p.size_bytes for cell in plan.cells for p in cell.placed)
-    span = identity.size_bytes if plan.target.own_file else min(span, identity.size_bytes)
+    span = _span_bytes(plan, identity)
     proof = target.prove(path, span, direct=True)
     if proof.state != "proven" and (plan.target.own_file or allowed):
         output.advise(f"filling {path} with incompressible data ({format_size(span)})")
@@ -180,6 +179,27 @@ def _written(choice: Choice, identity: Identity, tool: FioTool, *, allowed: bool
             hint=f"write the whole file first, or let kvbench fill it: --destroy {identity.path}",
         )
     return proof
+
+
+def _span_bytes(plan: Plan, identity: Identity) -> int:
+    """Return how much of the target, from its start, must hold written data."""
+    if plan.target.own_file:
+        return identity.size_bytes
+    span = max(p.offset_bytes + p.size_bytes for cell in plan.cells for p in cell.placed)
+    return min(span, identity.size_bytes)
+
+
+def _still_written(plan: Plan, identity: Identity, written: Written) -> None:
+    """Refuse to go on with a file that held data when its run began and has holes by now."""
+    if written.state != "proven":
+        return
+    proof = target.prove(Path(identity.real_path), _span_bytes(plan, identity), direct=True)
+    if proof.state != "proven":
+        raise UsageError(
+            f"was all written when this run began and is not any more: {proof.reason}",
+            where=identity.path,
+            hint="start a new run; cells of the two states would not compare",
+        )
 
 
 def _record(
@@ -221,6 +241,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     with ExitStack() as held, _stop_on_signals() as stop:
         guard.same_device(identity)
         _enter(plan, identity, arguments, held)
+        _still_written(plan, identity, archive.record.written)
         _check_engine(plan, tool, identity)
         writer = RunWriter.reopen(archive.folder, again)
         return _measure(arguments, plan, tool, identity, writer, stop, done)

@@ -306,6 +306,15 @@ def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
         process.communicate(timeout=30)
     run = only_run(folder)
     kept = {cell.folder: cell.output_text() for cell in read_run(run).cells}
+    target = folder / "results" / "target.dat"
+    subprocess.run(["fallocate", "-p", "-o", "8MiB", "-l", "1MiB", target], check=True, timeout=10)
+    refused = kvbench("run", "--resume", run.name, cwd=folder)
+    assert refused.returncode == ExitCode.USAGE
+    assert "1 MiB are holes" in refused.stderr
+    with target.open("r+b") as file:
+        file.seek(8 * MIB)
+        file.write(os.urandom(MIB))
+        os.fsync(file.fileno())
     done = kvbench("run", "--resume", run.name, cwd=folder)
     assert done.returncode == ExitCode.OK, done.stderr
     archive = read_run(run)

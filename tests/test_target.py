@@ -1,0 +1,54 @@
+"""The file that kvbench makes for itself: made whole or not at all, and never mistaken."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvbench import target
+from kvbench.errors import Refused, StoreError
+from kvbench.units import MIB
+
+
+def test_a_made_target_is_reserved_and_recognised(tmp_path: Path) -> None:
+    path = target.default_path(tmp_path / "results")
+    assert target.needs_making(path, 2 * MIB)
+    target.make(path, 2 * MIB)
+    status = path.stat()
+    assert (status.st_size, status.st_mode & 0o777) == (2 * MIB, 0o600)
+    assert target.is_own(path)
+    assert not target.needs_making(path, 2 * MIB)
+    assert target.needs_making(path, 4 * MIB)
+
+
+def test_a_file_of_another_in_its_place_is_refused(tmp_path: Path) -> None:
+    path = target.default_path(tmp_path)
+    target.make(path, MIB)
+    copy = tmp_path / "copy"
+    shutil.copyfile(path, copy)
+    copy.replace(path)
+    assert not target.is_own(path)
+    with pytest.raises(Refused, match="did not make it"):
+        target.needs_making(path, MIB)
+
+
+def test_a_symlink_to_nothing_in_its_place_is_refused(tmp_path: Path) -> None:
+    path = target.default_path(tmp_path)
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Refused, match="did not make it"):
+        target.needs_making(path, MIB)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("name", ["a;b", "a#b", "a$b", "a\nb"])
+def test_nothing_is_made_where_fio_could_not_be_led(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match="fio cannot be given this path"):
+        target.make(target.default_path(tmp_path / name), MIB)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_target_that_does_not_fit_is_not_begun(tmp_path: Path) -> None:
+    path = target.default_path(tmp_path)
+    with pytest.raises(StoreError, match="is free"):
+        target.make(path, 2**60)
+    assert not path.exists()
