@@ -5,6 +5,7 @@ The rooms, top to bottom; a room imports only from rooms above it (``tests/test_
     errors    what can go wrong for a user; one exit code per class
     units     parse and format sizes, times and rates; the only home of 1024, 1000 and 1e9
     metrics   one table: name, unit, which direction is better, I/Os needed, meaning
+    document  a TOML file -> its values, and the words in which a wrong one is refused
     stats     arithmetic on arrays; knows nothing of kvbench
     kv        model geometry -> bytes; GPU prefill estimates; reload or recompute
     workload  data file -> Workload

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from kvbench import document
 from kvbench.errors import UsageError
-from kvbench.kv import entries
 from kvbench.kv.geometry import DTYPE_BYTES, Geometry, HeadKv, LatentKv, parse_dtype
 from kvbench.kv.models import (
     DIM_MAX,
@@ -39,7 +39,7 @@ def from_config(path: Path, *, name: str = "", dtype: str | None = None) -> Mode
     Raises:
         UsageError: not such a file, a key is missing, or a value is out of its limits.
     """
-    shown = entries.printable(str(path))
+    shown = document.printable(str(path))
     outer = _read(path, shown)
     # A multimodal model nests its language model; what only the outer table has (dtype) counts.
     inner = outer.get("text_config")
@@ -55,7 +55,7 @@ def from_config(path: Path, *, name: str = "", dtype: str | None = None) -> Mode
         query_heads=_optional(config, "num_attention_heads", shown, HEADS_MAX),
     )
     return Model(
-        name=name or entries.printable(path.resolve().parent.name or path.name),
+        name=name or document.brief(path.resolve().parent.name or path.name),
         dtype=_dtype(config, dtype, shown),
         geometry=check_geometry(geometry, shown),
         source=shown,
@@ -64,11 +64,11 @@ def from_config(path: Path, *, name: str = "", dtype: str | None = None) -> Mode
 
 
 def _read(path: Path, shown: str) -> Config:
-    raw = entries.read_bytes(path, CONFIG_BYTES_MAX)
+    raw = document.read_bytes(path, CONFIG_BYTES_MAX)
     try:
         values = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"is not JSON: {entries.printable(str(error))}", where=shown) from None
+        raise UsageError(f"is not JSON: {document.brief(str(error))}", where=shown) from None
     if not isinstance(values, dict):
         raise UsageError("is not a config.json: its top is no object", where=shown)
     return values
@@ -137,7 +137,7 @@ def _sliding_of_types(types: object, layers: int, shown: str) -> int:
     for kind in types:
         if kind not in (FULL, SLIDING):
             raise UsageError(
-                f"layers of type {entries.printable(repr(kind))} keep another state than KV of "
+                f"layers of type {document.brief(repr(kind))} keep another state than KV of "
                 "every token, which kvbench cannot size",
                 where=where,
                 hint=f"known: {FULL}, {SLIDING}",
@@ -179,7 +179,7 @@ def _whole(config: Config, key: str, shown: str, high: int, *, low: int = 1) -> 
     if value is None:
         raise UsageError(f"the key {key!r} is missing", where=shown)
     if isinstance(value, bool) or not isinstance(value, int):
-        found = entries.printable(repr(value))
+        found = document.brief(repr(value))
         raise UsageError(f"must be a whole number, not {found}", where=f"{shown}: {key}")
     if not low <= value <= high:
         raise UsageError(f"must be from {low} to {high}", where=f"{shown}: {key}")

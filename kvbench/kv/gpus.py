@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from kvbench import document
 from kvbench.errors import UsageError
 from kvbench.kv import entries
 from kvbench.kv.models import Line, Name, Weights
@@ -58,8 +59,9 @@ def load_gpus(path: Path) -> Gpus:
     Raises:
         UsageError: the file or an entry is wrong, or a name stands twice.
     """
-    shown = entries.printable(str(path))
-    values = entries.read_toml(path, ("gpu", "table_source", "peaks_source"))
+    shown = document.printable(str(path))
+    values = document.read_toml(path)
+    document.allow_only(values, ("format", "gpu", "table_source", "peaks_source"), shown)
     gpus: dict[str, Gpu] = {}
     taken: set[str] = set()
     for number, table in enumerate(entries.tables(values, "gpu", shown), start=1):
@@ -88,9 +90,9 @@ def find_gpu(gpus: Gpus, name: str) -> Gpu:
     names = {alias: gpu for gpu in gpus.gpus.values() for alias in (gpu.name, *gpu.also)}
     if asked in names:
         return names[asked]
-    near = entries.suggestion(asked, names)
+    near = document.nearest(asked, names)
     raise UsageError(
-        f"unknown GPU {entries.printable(name)!r}",
+        f"unknown GPU {document.brief(name)!r}",
         hint=near or f"known: {', '.join(gpus.gpus)}",
     )
 
@@ -103,9 +105,7 @@ def _checked(table: dict[str, object], where: str) -> Gpu:
             raise UsageError("needs either ttft_ms or missing", where=place)
         for tokens in row.ttft_ms:
             if not (tokens.isascii() and tokens.isdigit() and 1 <= len(tokens) <= 12):
-                raise UsageError(
-                    f"not a number of tokens: {entries.printable(tokens)!r}", where=place
-                )
+                raise UsageError(f"not a number of tokens: {document.brief(tokens)!r}", where=place)
         times = [seconds for _, seconds in row.points]
         if row.ttft_ms and (len(times) < 2 or any(a >= b for a, b in pairwise(times))):
             raise UsageError("ttft_ms needs two points or more, and rising times", where=place)

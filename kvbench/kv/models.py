@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from kvbench import document
 from kvbench.errors import UsageError
 from kvbench.kv import entries
 from kvbench.kv.geometry import DTYPES, Geometry, HeadKv, LatentKv, parse_dtype
@@ -79,8 +80,9 @@ def load_models(path: Path) -> dict[str, Model]:
     Raises:
         UsageError: the file or an entry is wrong, or a name stands twice.
     """
-    shown = entries.printable(str(path))
-    values = entries.read_toml(path, ("model",))
+    shown = document.printable(str(path))
+    values = document.read_toml(path)
+    document.allow_only(values, ("format", "model"), shown)
     models: dict[str, Model] = {}
     taken: set[str] = set()
     for number, table in enumerate(entries.tables(values, "model", shown), start=1):
@@ -104,9 +106,9 @@ def find_model(models: dict[str, Model], name: str) -> Model:
     names = {alias: model for model in models.values() for alias in (model.name, *model.also)}
     if asked in names:
         return names[asked]
-    near = entries.suggestion(asked, names)
+    near = document.nearest(asked, names)
     raise UsageError(
-        f"unknown model {entries.printable(name)!r}",
+        f"unknown model {document.brief(name)!r}",
         hint=f"{near} see kvbench list models, or give a config.json with --config".lstrip(),
     )
 

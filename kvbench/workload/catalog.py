@@ -8,8 +8,8 @@ found again after ``pip install --target``.
 from pathlib import Path
 
 import kvbench
+from kvbench.document import found, suggestion
 from kvbench.errors import UsageError
-from kvbench.workload.document import found, suggestion
 from kvbench.workload.load import load_suite, load_workload
 from kvbench.workload.schema import Suite, Workload
 

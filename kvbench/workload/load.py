@@ -12,16 +12,9 @@ from typing import get_args
 
 import msgspec
 
+from kvbench.document import FORMAT, found, suggestion
 from kvbench.metrics import METRICS
 from kvbench.workload import rules
-from kvbench.workload.document import (
-    FORMAT,
-    Table,
-    found,
-    plain_text,
-    read_document,
-    suggestion,
-)
 from kvbench.workload.schema import (
     ROLES,
     Evidence,
@@ -33,6 +26,7 @@ from kvbench.workload.schema import (
 )
 from kvbench.workload.streams import allowed_name, read_streams
 from kvbench.workload.sweep import check_points, read_sweep
+from kvbench.workload.table import Table, plain_text, read_document
 
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import msgspec
 
+from kvbench.document import found
 from kvbench.workload import rules
-from kvbench.workload.document import Table, found, plain_text, real, size, whole
 from kvbench.workload.schema import (
     BlockShare,
     Direction,
@@ -15,6 +15,7 @@ from kvbench.workload.schema import (
     Stream,
     WritePolicy,
 )
+from kvbench.workload.table import Table, plain_text, real, size, whole
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)

@@ -6,10 +6,11 @@ from math import prod
 
 import msgspec
 
+from kvbench.document import found, suggestion
 from kvbench.workload import rules
-from kvbench.workload.document import Table, found, suggestion
 from kvbench.workload.schema import BlockShare, Stream, SweepAxis, SweepValue
 from kvbench.workload.streams import number
+from kvbench.workload.table import Table
 
 SWEEP_FIELDS = (
     "block_size",

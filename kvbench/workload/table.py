@@ -4,19 +4,16 @@ A workload file is data from strangers: only known keys are read, and text holds
 formatting characters, so that no value can become a line of its own anywhere.
 """
 
-import difflib
-import tomllib
-import unicodedata
 from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
+from kvbench import document
+from kvbench.document import found, printable, suggestion
 from kvbench.errors import UsageError
-from kvbench.units import MIB, parse_duration, parse_size
+from kvbench.units import parse_duration, parse_size
 
-FILE_BYTES_MAX = MIB  # a workload is a page of text; more is a mistake or an attack
-FORMAT = 1
 SIZE_TEXT_MAX = 40  # Python itself refuses to read numbers of thousands of digits
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -44,14 +41,7 @@ class Table:
 
     def allow_only(self, known: Iterable[str]) -> None:
         """Refuse keys that nobody reads: a misspelt key must not be dropped without a word."""
-        known = list(known)
-        for key in self.values:
-            if key not in known:
-                raise UsageError(
-                    f"unknown key {printable(key)!r}",
-                    where=self.where(),
-                    hint=suggestion(key, known),
-                )
+        document.allow_only(self.values, known, self.where())
 
     def require(self, key: str) -> object:
         """Return the raw value of a key that must be there."""
@@ -136,33 +126,7 @@ def read_document(path: Path) -> Table:
     Raises:
         UsageError: missing, a folder, too large, not UTF-8, not TOML, another format.
     """
-    shown = printable(str(path))
-    try:
-        with path.open("rb") as file:
-            raw = file.read(FILE_BYTES_MAX + 1)
-        if len(raw) > FILE_BYTES_MAX:
-            raise UsageError(f"is larger than {FILE_BYTES_MAX} bytes", where=shown)
-        values = tomllib.loads(raw.decode("utf-8"))
-    except FileNotFoundError:
-        raise UsageError("there is no such file", where=shown) from None
-    except IsADirectoryError:
-        raise UsageError("is a folder, not a file", where=shown) from None
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=shown) from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"is not UTF-8 text (byte {error.start})", where=shown) from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"is not TOML: {printable(str(error))}", where=shown) from None
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 10,000 brackets
-        raise UsageError(f"is not usable TOML: {printable(str(error))}", where=shown) from None
-    table = Table(values, shown)
-    if table.require("format") != FORMAT or isinstance(values["format"], bool):
-        raise table.error(
-            "format",
-            f"must be {FORMAT}, not {found(values['format'])}",
-            "a newer kvbench may read it",
-        )
-    return table
+    return Table(document.read_toml(path), printable(str(path)))
 
 
 def plain_text(value: object, table: Table, key: str, *, limit: int) -> str:
@@ -210,32 +174,3 @@ def size(value: object, table: Table, key: str, *, low: int, high: int) -> int:
     if not low <= parsed <= high:
         raise table.error(key, f"must be from {low} to {high} bytes, not {found(parsed)}")
     return parsed
-
-
-def found(value: object) -> str:
-    """Return what was found, short enough for a sentence."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (dict, list)):
-        return "a table" if isinstance(value, dict) else "a list"
-    if isinstance(value, int) and abs(value) > 10**30:
-        return "a number of more than 30 digits"
-    text = printable(repr(value) if isinstance(value, str) else str(value))
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def printable(text: str) -> str:
-    """Return ``text`` with every control, format and line-separating character as "?"."""
-    return "".join("?" if _unprintable(character) else character for character in text)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean``, or the whole list where nothing is near."""
-    known = list(known)
-    near = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-
-
-def _unprintable(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category.startswith("C") or category in ("Zl", "Zp")
