@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ def calls(tree: ast.AST) -> Iterable[str]:
     return (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 

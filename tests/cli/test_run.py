@@ -19,6 +19,7 @@ from kvbench.errors import ExitCode
 from kvbench.store import layout
 from kvbench.store.read import list_runs, read_run
 from kvbench.units import MIB
+from tests import direct_io
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -55,9 +56,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder on a file system with O_DIRECT."""
     probe = tmp_path / "probe"
     probe.write_bytes(b"\1" * 4096)
-    try:
-        os.close(os.open(probe, os.O_RDONLY | os.O_DIRECT))
-    except OSError:
+    if not direct_io.works(probe):
         pytest.skip(f"{tmp_path} does not support O_DIRECT")
     return tmp_path
 

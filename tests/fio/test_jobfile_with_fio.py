@@ -15,6 +15,7 @@ from kvbench.plan import Cell
 from kvbench.units import KIB, MIB, TIB
 from kvbench.workload import catalog
 from kvbench.workload.schema import BlockShare, Timing
+from tests import direct_io
 from tests.fio.jobs import call, cells, did, measured, on_null, options, run
 from tests.records import a_stream, a_workload
 
@@ -264,7 +265,7 @@ def test_a_real_file_is_read_with_blocks_of_exactly_the_asked_size(
 ) -> None:
     target = written_file(tmp_path, size_bytes=8 * MIB)
     cell = one(8 * MIB, queue_depth=depth, shape="throughput")
-    cell = msgspec.structs.replace(cell, engine=engine, direct=direct_works(target))
+    cell = msgspec.structs.replace(cell, engine=engine, direct=direct_io.works(target))
     try:
         document = run(fio, render(cell, str(target)), tmp_path)
     except AssertionError as failed:
@@ -301,7 +302,7 @@ def test_a_fill_writes_every_block_with_data_that_nothing_compresses(
     size = 3 * MIB + 1024
     with target.open("wb") as file:
         file.truncate(size)
-    if direct and not direct_works(target):
+    if direct and not direct_io.works(target):
         pytest.skip("the test folder's file system has no O_DIRECT")
     inode = target.stat().st_ino
     run(fio, render_fill(str(target), size, direct=direct, engine=engine), tmp_path)
@@ -314,15 +315,6 @@ def test_a_fill_writes_every_block_with_data_that_nothing_compresses(
     shutil.copyfile(target, second)
     run(fio, render_fill(str(second), size, direct=direct, engine=engine), tmp_path)
     assert second.read_bytes()[:MIB] != data[:MIB]
-
-
-def direct_works(path: Path) -> bool:
-    """Whether O_DIRECT can be used on this file."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    return True
 
 
 def test_the_unit_of_every_size_is_bytes_in_fios_own_eyes(fio: str, tmp_path: Path) -> None:

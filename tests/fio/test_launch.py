@@ -16,6 +16,7 @@ from kvbench.errors import EnvironmentMissing, StoreError
 from kvbench.fio.launch import TOKEN, LaunchResult, LiveCounters, capture, launch
 from kvbench.fio.output import parse
 from kvbench.fio.processes import Family
+from tests import direct_io
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HAS_FIO = shutil.which("fio") is not None
@@ -508,9 +509,7 @@ class TestRealFio:
     def test_live_counters_follow_direct_reads(self, tmp_path: Path) -> None:
         target = tmp_path / "target"
         target.write_bytes(os.urandom(2**20) * 16)
-        try:
-            os.close(os.open(target, os.O_RDONLY | os.O_DIRECT))
-        except OSError:
+        if not direct_io.works(target):
             pytest.skip("the temporary folder has no O_DIRECT")
         os.sync()
         ticks: list[LiveCounters] = []

@@ -10,6 +10,7 @@ from kvbench.errors import EnvironmentMissing, ExitCode, Refused, UsageError
 from kvbench.fio import probe
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool, check_engine, explain_refusal, find_fio, supports
+from tests import direct_io
 
 CASE = Path(__file__).resolve().parents[1] / "fixtures" / "cases" / "22-io-uring-unavailable"
 SECCOMP = Path(__file__).with_name("seccomp.py")
@@ -280,20 +281,12 @@ def target(tmp_path: Path) -> Path:
     return path
 
 
-def direct_works(path: Path) -> bool:
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    return True
-
-
 def check(path: Path, engine: str = "io_uring", *, fio: str = "fio", **options: int) -> None:
     check_engine(
         tool(shutil.which(fio) or fio),
         engine,
         target_path=str(path),
-        direct=direct_works(path),
+        direct=direct_io.works(path),
         workdir=path.parent,
         registered=True,
         **options,
@@ -368,7 +361,7 @@ class TestRealReads:
             check(target, "io_urinq")
 
     def test_reads_below_the_logical_block_are_told(self, target: Path) -> None:
-        if not direct_works(target):
+        if not direct_io.works(target):
             pytest.skip("the temporary folder has no O_DIRECT")
         with pytest.raises(EnvironmentMissing, match="smaller than its logical block"):
             check(target, "psync", block_bytes=100)

@@ -63,7 +63,10 @@ def test_a_second_kvbench_is_told_the_pid_of_the_first(target: Path) -> None:
             guard.check_writable(identity, str(target), own_file=False)
 
 
-def test_another_program_that_locked_the_target_is_named(target: Path) -> None:
+def test_another_program_that_locked_the_target_is_named(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "_TRY_PAUSE_S", 0.01)
     with held_by_another(target, "other") as other:
         expected = rf"another program \(.*, pid {other.pid}\)"
         with (

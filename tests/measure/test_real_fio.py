@@ -18,7 +18,7 @@ from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.units import MIB
 from kvbench.workload.schema import Timing
-from tests import records
+from tests import direct_io, records
 from tests.measure.builders import PROVEN, archive, cell, stream, value
 
 pytestmark = [
@@ -36,9 +36,7 @@ def target() -> Iterator[Path]:
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)
-        try:
-            os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-        except OSError:
+        if not direct_io.works(path):
             pytest.skip("no O_DIRECT in /var/tmp")
         yield path
 
