@@ -53,11 +53,8 @@ def test_fio_understands_every_cell_of_quick(name: str, fio: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", QUICK)
 def test_sizes_places_and_order_are_those_of_the_file(name: str, fio: str, tmp_path: Path) -> None:
-    for cell in {
-        c.point_id: c for c in measured(catalog.find_workload(name), runtime_s=1.0)
-    }.values():
-        if cell.alone:
-            continue
+    every = measured(catalog.find_workload(name), runtime_s=1.0)
+    for cell in {places(cell): cell for cell in every if not cell.alone}.values():
         got = did(fio, cell, tmp_path, ios=300)
         for placed in cell.placed:
             stream, ios = placed.stream, got[placed.stream.name]
@@ -73,6 +70,13 @@ def test_sizes_places_and_order_are_those_of_the_file(name: str, fio: str, tmp_p
                 assert offsets == [n * stream.max_block_bytes for n in range(len(ios))]
             if stream.chunk_bytes is not None:
                 assert_chunks(offsets, stream.chunk_bytes, stream.max_block_bytes)
+
+
+def places(cell: Cell) -> bytes:
+    """Equal where only depth or jobs differ, which ``did`` sets to 1 anyway."""
+    streams = [p.stream for p in cell.placed]
+    depth = {} if any(s.barrier for s in streams) else {"queue_depth": 1}
+    return msgspec.json.encode(on_null(cell, jobs=1, **depth).placed)
 
 
 def assert_chunks(offsets: list[int], chunk: int, block: int) -> None:
@@ -152,15 +156,39 @@ def test_jobs_of_a_stream_and_streams_of_a_cell_draw_different_offsets(
     assert len(seen) == 4
 
 
+ALL_512 = (BlockShare(size_bytes=512, percent=100),)
+ALL_4096 = (BlockShare(size_bytes=4096, percent=100),)
+HALF_OF_EACH = (BlockShare(size_bytes=512, percent=50), BlockShare(size_bytes=4096, percent=50))
+CHUNKS = {
+    "pattern": "chunk",
+    "chunk_bytes": 4 * MIB,
+    "block_mix": (BlockShare(size_bytes=MIB, percent=100),),
+}
+
+
 @pytest.mark.parametrize(
-    ("size_bytes", "block", "modulus"), [(64 * TIB, 4096, 4), (16 * TIB, 512, 8)]
+    ("size_bytes", "unit", "modulus", "stream"),
+    [
+        (64 * TIB, 4096, 4, {"block_mix": ALL_4096}),
+        (16 * TIB, 512, 8, {"block_mix": ALL_512}),
+        (16 * TIB, 512, 8, {"block_mix": HALF_OF_EACH}),
+        (64 * TIB, 4096, 4, {"block_mix": ALL_4096, "zipf_theta": 0.9}),
+        (16 * TIB, 4096, 2, {"block_mix": ALL_4096}),  # 2^32 blocks, the first size beyond
+        (8 * TIB, 4096, 2, {"block_mix": ALL_4096}),
+        (16384 * TIB, 4 * MIB, 4, CHUNKS),
+    ],
 )
 def test_offsets_reach_every_part_of_a_huge_target(
-    size_bytes: int, block: int, modulus: int, fio: str, tmp_path: Path
+    size_bytes: int,
+    unit: int,
+    modulus: int,
+    stream: dict[str, object],
+    fio: str,
+    tmp_path: Path,
 ) -> None:
-    cell = one(size_bytes=size_bytes, block_mix=(BlockShare(size_bytes=block, percent=100),))
-    ios = did(fio, cell, tmp_path, ios=20_000)["reads"]
-    counts = Counter(offset // block % modulus for _, offset, _ in ios)
+    cell = one(size_bytes=size_bytes, **stream)
+    ios = {offset // unit for _, offset, _ in did(fio, cell, tmp_path, ios=20_000)["reads"]}
+    counts = Counter(place % modulus for place in ios)
     mean = len(ios) / modulus
     assert len(counts) == modulus
     assert all(abs(count - mean) < SIGMAS * sqrt(mean) for count in counts.values())
@@ -310,7 +338,8 @@ def test_a_fill_writes_every_block_with_data_that_nothing_compresses(
     assert (target.stat().st_ino, len(data)) == (inode, size)
     blocks = [data[at : at + 512] for at in range(0, size, 512)]
     assert len(set(blocks)) == len(blocks)
-    assert len(zlib.compress(data)) > 0.98 * size
+    # Seen: 0.970 to 1.000.  Of 64 bits fio draws 61, so 0.953 is the least that can be.
+    assert len(zlib.compress(data)) > 0.95 * size
     second = tmp_path / "second"
     shutil.copyfile(target, second)
     run(fio, render_fill(str(second), size, direct=direct, engine=engine), tmp_path)

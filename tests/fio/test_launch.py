@@ -220,6 +220,15 @@ def test_a_program_that_ignores_everything_is_killed(tmp_path: Path) -> None:
     assert not any(map(living, pids(tmp_path)))
 
 
+def test_a_program_that_stands_still_is_killed_at_its_time_out(tmp_path: Path) -> None:
+    argv = program(tmp_path, f"{READY}os.kill(os.getpid(), signal.SIGSTOP)")
+    result = run(tmp_path, argv, timeout_s=1.0, kill_wait_s=0.2)
+    assert (result.end, result.exit_code) == ("timeout", -signal.SIGKILL)
+    assert result.escalation == ("INT", "TERM", "KILL")
+    assert result.survivors == ()
+    assert not any(map(living, pids(tmp_path)))
+
+
 DAEMON = """
 def daemon():
     if os.fork() == 0:

@@ -279,6 +279,33 @@ def test_the_same_run_has_the_same_numbers_in_every_version(file: str) -> None:
     assert job.read.slat.mean_ns == 3100
 
 
+def as_version(version: str) -> str:
+    """The same run as the versions between the recorded ones print it."""
+    number = tuple(int(part) for part in version.split("."))
+    document = json.loads(
+        case(UNITS, "fio-2.16-style.json" if number < (2, 99) else "fio-3.33-style.json")
+    )
+    document["fio version"] = f"fio-{version}"
+    for job in document["jobs"]:
+        for direction in (job[name] for name in ("read", "write") if name in job):
+            if (2, 21) <= number < (2, 99):
+                direction["io_kbytes"] = direction["io_bytes"]
+                direction["io_bytes"] *= 1024
+            if number < (3, 2):
+                direction.pop("bw_bytes", None)
+    return json.dumps(document, indent=1)
+
+
+@pytest.mark.parametrize("version", ["2.1.11", "2.20", "2.21", "2.99", "3.1", "3.2", "3.42"])
+def test_versions_between_have_the_same_numbers_too(version: str) -> None:
+    (job,) = parse(as_version(version)).jobs
+    assert job.read is not None
+    assert job.read.io_bytes == 2**30
+    assert job.read.bandwidth_bytes_per_s == pytest.approx(107374182.4, rel=1e-5)
+    assert job.read.clat is not None
+    assert job.read.clat.mean_ns == 148500
+
+
 def test_read_sectors_are_told_by_versions_that_know_them() -> None:
     (disk,) = parse(case(UNITS, "fio-3.41-style.json")).disk_util
     assert (disk.name, disk.read_ios, disk.read_sectors) == ("nvme0n1", 262144, 2097152)

@@ -1,6 +1,8 @@
 """The guard on real block devices: loop devices over files of the test's own."""
 
+import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +61,19 @@ def test_a_mounted_device_and_a_symlink_to_it_are_refused(loop: str, tmp_path: P
         assert f"is mounted at {point}" in refusal(loop)
         (tmp_path / "by-id").symlink_to(loop)
         assert f"is mounted at {point}" in refusal(str(tmp_path / "by-id"), loop)
+
+
+def test_another_node_of_a_mounted_disk_is_refused(loop: str, tmp_path: Path) -> None:
+    node, over = tmp_path / "node", tmp_path / "over"
+    os.mknod(node, 0o600 | stat.S_IFBLK, Path(loop).stat().st_rdev)
+    over.touch()
+    call("mount", "--bind", loop, over)
+    try:
+        with partition_on(loop) as partition, mounted(partition, tmp_path / "point") as point:
+            for name in (node, over):
+                assert f"is mounted at {point}" in refusal(str(name))
+    finally:
+        call("umount", over)
 
 
 def test_the_disk_of_a_mounted_partition_and_the_partition_are_refused(

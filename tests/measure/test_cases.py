@@ -1,17 +1,23 @@
 """Real faults, recorded: each gives the right value, or is refused for the right reason."""
 
+import json
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
+from kvbench.measure.checks import findings_of
 from kvbench.measure.model import MeasuredCell
 from tests.measure.builders import (
     UNPROVEN,
     cell,
     checks,
     counters,
+    direction,
+    evidence,
     finding,
+    job,
+    latency,
     measure,
     recorded,
     stream,
@@ -129,6 +135,23 @@ def test_percentiles_of_jobs_are_merged_and_not_averaged(tmp_path: Path) -> None
     assert value(found, "latency_p99").io_count == 52157 + 160
     assert checks(found, "note") >= {"latency-section"}
     assert value(found, "latency_p99.999").reason == "too few I/Os: 52,317 of 1,000,000 needed"
+
+
+def test_a_job_without_bins_leaves_no_percentile_of_all(tmp_path: Path) -> None:
+    document = json.loads(recorded("08-averaged-percentiles/two-jobs-jsonplus.json"))
+    fast, slow = document["jobs"]
+    slow["jobname"] = "fast"
+    document["jobs"].append(slow | {"read": slow["read"] | {"clat_ns": fast["read"]["clat_ns"]}})
+    for section in ("clat_ns", "lat_ns"):
+        slow["read"][section].pop("bins", None)
+    mixed_blocks = stream(
+        "fast", jobs=3, block_mix=(*stream().block_mix, *stream(block_bytes=2**20).block_mix)
+    )
+    found = measure(tmp_path, cell(mixed_blocks, runtime_s=4.0), json.dumps(document, indent=1))
+    p99 = value(found, "latency_p99")
+    assert p99.value is None
+    assert "cannot be merged" in p99.reason
+    assert not found.histograms
 
 
 @pytest.mark.parametrize(
@@ -271,6 +294,51 @@ def test_a_row_of_two_sections_does_not_pass_for_one(tmp_path: Path) -> None:
     assert value(found, "iops", "randwrite", "write").value is None
 
 
+def test_two_reading_sections_in_one_row_do_not_pass_for_either(tmp_path: Path) -> None:
+    document = json.loads(recorded("17-group-reporting-mislabel/gr.json"))
+    (row,) = document["jobs"]
+    read, write = row["read"], row["write"]
+    for key in ("io_bytes", "io_kbytes", "total_ios"):
+        read[key] += write[key]
+        write[key] = 0
+    for section in ("slat_ns", "clat_ns", "lat_ns"):
+        read[section]["N"] = read["total_ios"]
+    read |= {"runtime": 5, "iops": read["total_ios"] * 200, "bw_bytes": read["io_bytes"] * 200}
+    for label, block_bytes in (("seqread", 131072), ("seqread", 4096)):
+        found = measure(
+            tmp_path / str(block_bytes),
+            cell(stream(label, block_bytes), runtime_s=0.005, engine="null", direct=False),
+            json.dumps(document, indent=1),
+        )
+        assert "block-size" in checks(found)
+
+
+def test_sections_that_share_a_group_do_not_pass_for_two_streams(tmp_path: Path) -> None:
+    found = measure(
+        tmp_path,
+        cell(stream("a"), stream("b"), runtime_s=0.007, engine="null", direct=False),
+        recorded("18-missing-job-options-key/all-in-global.json"),
+    )
+    assert found.outcome == "failed"
+    assert "asked for 1 jobs, fio reports 2" in finding(found, "rows").text
+
+
+def test_sections_are_told_apart_by_group_where_their_names_are_equal(tmp_path: Path) -> None:
+    names = ("small", "large")
+    text = recorded("18-missing-job-options-key/same-name-twice.json")
+    document = json.loads(text)
+    for row, name in zip(document["jobs"], names, strict=True):
+        row["jobname"] = name
+    document["jobs"].reverse()  # the order of rows says nothing either
+    streams = (stream("small", 4096), stream("large", 65536))
+    asked = cell(*streams, runtime_s=0.002, engine="null", direct=False, purpose="ceiling")
+    found = measure(tmp_path, asked, json.dumps(document, indent=1))
+    rates = [value(found, "iops", name).value for name in names]
+    assert rates == [pytest.approx(2_048_000), pytest.approx(256_000)]
+    twice = measure(tmp_path / "twice", asked, text)
+    assert "r, r" in finding(twice, "rows").text
+
+
 @pytest.mark.parametrize("asked_s", [0.5, 1.0, 5.0, 30.0])
 def test_a_job_that_ended_early_is_invalid_whatever_was_asked(
     tmp_path: Path, asked_s: float
@@ -303,6 +371,29 @@ def test_an_impossible_completion_latency_is_invalid(tmp_path: Path) -> None:
     assert found.outcome == "invalid"
     assert checks(found) == {"clat-over-lat", "latency-over-runtime", "little-law"}
     assert "asked for were 4" in finding(found, "little-law").text
+
+
+BOGUS = latency(1.6e9, 10_000)  # 27 minutes, in a run of one second
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_an_impossible_latency_of_one_job_is_found_in_either_direction(way: str, jobs: int) -> None:
+    rows = []
+    for n in range(jobs):
+        done: dict[str, object] = {way: direction(clat=BOGUS) if n == 0 else direction()}
+        rows.append(job(0, n, "reads", **done))
+    given = evidence(cell(stream(direction=way, jobs=jobs)), *rows)
+    assert {f.check for f in findings_of(given) if f.severity == "invalid"} >= {
+        "clat-over-lat",
+        "latency-over-runtime",
+        "little-law",
+    }
+
+
+def test_an_impossible_latency_is_found_without_the_whole_latency_beside_it() -> None:
+    given = evidence(cell(stream()), job(read=direction(lat=None, clat=BOGUS)))
+    assert {f.check for f in findings_of(given)} >= {"latency-over-runtime", "little-law"}
 
 
 def test_the_same_job_without_the_bug_is_valid(tmp_path: Path) -> None:
