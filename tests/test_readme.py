@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from kvbench.cli.main import VERBS
 from kvbench.errors import ExitCode
 from kvbench.units import MIB
+from tests.cli.program import kvbench
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -26,8 +26,8 @@ CONSOLE = [
 SHORTER = ("--repetitions", "1", "--runtime", "0.5")
 
 
-def runnable(line: str, device: Path) -> list[str]:
-    """Return the command of a README line: /dev/nvme0n1 becomes a file, measuring is short."""
+def arguments_of(line: str, device: Path) -> list[str]:
+    """Return the arguments in a README line: /dev/nvme0n1 becomes a file, measuring is short."""
     words = shlex.split(line)
     assert words[0] == "kvbench", line
     arguments = [str(device) if word == "/dev/nvme0n1" else word for word in words[1:]]
@@ -39,7 +39,7 @@ def runnable(line: str, device: Path) -> list[str]:
         arguments = [*arguments, *SHORTER]
         if str(device) in arguments:
             arguments += ["--workload", "vllm-block"]
-    return [sys.executable, "-m", "kvbench", *arguments]
+    return arguments
 
 
 def test_there_are_commands_to_execute() -> None:
@@ -58,18 +58,8 @@ def test_every_console_command_works(tmp_path: Path) -> None:
         for _ in range(256):
             file.write(os.urandom(MIB))
         os.fsync(file.fileno())
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
     for line in CONSOLE:
-        done = subprocess.run(
-            runnable(line, device),
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+        done = kvbench(*arguments_of(line, device), cwd=tmp_path, timeout_s=180)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout, line
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,35 +19,14 @@ from kvbench.store import layout
 from kvbench.store.read import list_runs, read_run
 from kvbench.units import MIB
 from tests import direct_io
+from tests.cli.program import ENVIRONMENT, LONG, SMALL, WRITES, command, kvbench, needs_fio
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
-SMALL = HERE / "small.toml"
-LONG = HERE / "long.toml"
-WRITES = HERE / "writes.toml"
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+RUN_SMALL = ("run", "--workload", SMALL, "--span", "64MiB")
 
 pytestmark = [
     pytest.mark.fio,
-    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+    needs_fio,
 ]
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "kvbench", *map(str, arguments)]
-
-
-def kvbench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments),
-        cwd=cwd,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -65,18 +43,7 @@ def folder(tmp_path: Path) -> Path:
 def done_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of the small workload on the embedded default target."""
     folder = tmp_path_factory.mktemp("done")
-    done = kvbench(
-        "run",
-        "--workload",
-        SMALL,
-        "--span",
-        "64MiB",
-        "--repetitions",
-        "2",
-        "--label",
-        "first",
-        cwd=folder,
-    )
+    done = kvbench(*RUN_SMALL, "--repetitions", "2", "--label", "first", cwd=folder)
     assert done.returncode == ExitCode.OK, done.stderr
     assert "report.html" in done.stdout
     return folder
@@ -146,11 +113,7 @@ def test_json_is_one_document_on_stdout(done_run: Path) -> None:
 def test_a_second_run_uses_the_same_target_without_filling_it_again(done_run: Path) -> None:
     before = (done_run / "results" / "target.dat").stat()
     done = kvbench(
-        "run",
-        "--workload",
-        SMALL,
-        "--span",
-        "64MiB",
+        *RUN_SMALL,
         "--repetitions",
         "1",
         "--results",
@@ -252,8 +215,9 @@ def test_stopping_ends_fio_and_keeps_what_was_measured(
     assert "report.html" in said
 
 
+@pytest.mark.slow
 def test_a_resumed_run_measures_the_interrupted_cell_anew(folder: Path) -> None:
-    run_small = ("run", "--workload", SMALL, "--span", "64MiB", "--runtime", "2")
+    run_small = (*RUN_SMALL, "--runtime", "2")
     with started(*run_small, "--repetitions", "1", cwd=folder) as process:
         wait_for(folder / "results" / "*" / "cells" / ".partial-0003" / layout.OUTPUT_FILE)
         time.sleep(0.7)
@@ -292,13 +256,14 @@ def test_two_runs_at_once_on_one_target_name_the_other_pid(
     running: tuple[Path, subprocess.Popen[str]],
 ) -> None:
     folder, process = running
-    done = kvbench("run", "--workload", SMALL, "--span", "64MiB", cwd=folder)
+    done = kvbench(*RUN_SMALL, cwd=folder)
     assert done.returncode == ExitCode.USAGE
     assert str(process.pid) in done.stderr
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
-    run_small = ("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "2")
+    run_small = (*RUN_SMALL, "--repetitions", "2")
     with started(*run_small, cwd=folder) as process:
         wait_for(folder / "results" / "*" / "cells" / "0003")
         process.kill()
@@ -326,6 +291,7 @@ def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
     assert "complete" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_file_of_the_user_is_only_read(folder: Path) -> None:
     path = folder / "mine: a b.dat"
     path.write_bytes(os.urandom(64 * MIB))
@@ -388,11 +354,7 @@ def test_memory_backed_targets_need_buffered_and_say_so(folder: Path) -> None:
 
 def test_another_engine_is_used_only_when_asked_and_is_shown(folder: Path) -> None:
     done = kvbench(
-        "run",
-        "--workload",
-        SMALL,
-        "--span",
-        "64MiB",
+        *RUN_SMALL,
         "--repetitions",
         "1",
         "--engine",
@@ -443,7 +405,7 @@ def test_bad_input_is_one_sentence_and_the_right_exit_code(
 
 def test_no_fio_is_exit_3_with_the_command_that_installs_it(folder: Path) -> None:
     done = subprocess.run(
-        command("run", "--workload", SMALL, "--span", "64MiB"),
+        command(*RUN_SMALL),
         cwd=folder,
         env=ENVIRONMENT | {"PATH": str(folder)},
         capture_output=True,
@@ -463,9 +425,7 @@ def test_a_read_only_results_folder_is_exit_5(folder: Path) -> None:
     if mounted.returncode != 0:
         pytest.skip("cannot mount a read-only tmpfs here")
     try:
-        done = kvbench(
-            "run", "--workload", SMALL, "--span", "64MiB", "--results", results, cwd=folder
-        )
+        done = kvbench(*RUN_SMALL, "--results", results, cwd=folder)
     finally:
         subprocess.run(["umount", str(results)], check=True)
     assert done.returncode == ExitCode.STORE
