@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from kvbench.fio import output
 from kvbench.measure.checks import findings_of
 from kvbench.measure.model import MeasuredCell
+from kvbench.stats import histogram
 from tests.measure.builders import (
+    CASES,
     UNPROVEN,
     cell,
     checks,
@@ -135,6 +138,47 @@ def test_percentiles_of_jobs_are_merged_and_not_averaged(tmp_path: Path) -> None
     assert value(found, "latency_p99").io_count == 52157 + 160
     assert checks(found, "note") >= {"latency-section"}
     assert value(found, "latency_p99.999").reason == "too few I/Os: 52,317 of 1,000,000 needed"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cases/08-averaged-percentiles/two-jobs-jsonplus.json",
+        "cases/08-averaged-percentiles/group-reporting-jsonplus.json",
+        "fio-3.42/randread-jsonplus.json",
+        "fio-3.42/two-jobs-grouped-jsonplus.json",
+        "fio-3.42/write-jsonplus.json",
+        "fio-3.42/sigterm.json",
+    ],
+)
+def test_percentiles_of_one_job_are_those_that_fio_computes(name: str) -> None:
+    result = output.parse((CASES.parent / name).read_text())
+    sections = [row.clat for job in result.jobs for row in job.directions().values()]
+    assert sections
+    for stats in sections:
+        assert stats is not None
+        assert stats.bin_ns is not None
+        assert stats.bin_counts is not None
+        ours = {
+            percent: histogram.quantile(stats.bin_ns, stats.bin_counts, percent / 100)
+            for percent in stats.percentiles_ns
+        }
+        assert len(ours) > 10
+        assert ours == stats.percentiles_ns
+
+
+def test_a_run_of_fio_3_42_is_measured_like_any_other(tmp_path: Path) -> None:
+    found = measure(
+        tmp_path,
+        cell(stream("r", queue_depth=16), runtime_s=2.0),
+        (CASES.parent / "fio-3.42" / "randread-jsonplus.json").read_text(),
+    )
+    assert found.outcome == "valid", found.findings
+    assert value(found, "iops").value == pytest.approx(64908.5, rel=1e-5)
+    assert value(found, "bandwidth").value == pytest.approx(531996672 / 2.001, rel=1e-5)
+    assert value(found, "latency_p50").value == pytest.approx(158720e-9)
+    assert value(found, "latency_p99").value == pytest.approx(831488e-9)
+    assert value(found, "depth_mean").value == pytest.approx(16, rel=0.02)
 
 
 def test_a_job_without_bins_leaves_no_percentile_of_all(tmp_path: Path) -> None:
