@@ -106,7 +106,8 @@ def fill(path: Path, size_bytes: int, *, tool: FioTool, direct: bool, engine: st
     Raises:
         EnvironmentMissing: fio could not; the message is fio's own.
     """
-    folder = path.parent / f".fill-{os.getpid()}"
+    # Named after the file, which the caller holds: what a killed fill left is found and removed.
+    folder = path.parent / f".kvbench-fill-{path.stat().st_ino}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:

@@ -7,6 +7,7 @@ import pytest
 
 from kvbench import target
 from kvbench.errors import Refused, StoreError
+from kvbench.fio.probe import find_fio
 from kvbench.units import MIB
 
 
@@ -45,6 +46,20 @@ def test_nothing_is_made_where_fio_could_not_be_led(tmp_path: Path, name: str) -
     with pytest.raises(Refused, match="fio cannot be given this path"):
         target.make(target.default_path(tmp_path / name), MIB)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fio
+def test_a_fill_removes_what_a_killed_one_left_and_leaves_nothing(tmp_path: Path, fio: str) -> None:
+    path = target.default_path(tmp_path)
+    target.make(path, MIB)
+    left = tmp_path / f".kvbench-fill-{path.stat().st_ino}"
+    left.mkdir()
+    (left / "out.json").write_text("half of a docu")
+    target.fill(path, MIB, tool=find_fio(fio), direct=False, engine="psync")
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["target.dat", "target.json"]
+    data = path.read_bytes()
+    assert len({data[at : at + 4096] for at in range(0, MIB, 4096)}) == MIB // 4096
+    assert target.is_own(path)
 
 
 def test_a_target_that_does_not_fit_is_not_begun(tmp_path: Path) -> None:
