@@ -19,6 +19,7 @@ DEPTH_SHARE_MIN = 0.5  # seen: 0.90 to 1.08 of the depth asked for in every job 
 SUBMISSION_SHARE_MAX = 0.9  # seen: up to 0.80 for honest direct I/O, 0.94 to 0.97 when blocked
 FULL_QUEUE_PERCENT_MAX = 1.0
 RATE_SHARE = 0.05
+BUSY_PERCENT_MIN = 90.0
 CLOCK_SLACK_S = 5.0  # fio's stamp is taken by another clock reading, and a VM's clock is stepped
 DEEPEST_LEVEL = 64  # fio's levels end with ">=64"
 
@@ -176,6 +177,27 @@ def submission(evidence: Evidence) -> Iterator[Finding]:
             )
             severity: Severity = "doubt" if cached else "invalid"
             yield _finding("submission-bound", severity, text, stream.name)
+
+
+def busy_submitters(evidence: Evidence) -> Iterator[Finding]:
+    """The submitters of a closed loop had time left to wait for the device.
+
+    Streams that poll for completions are busy by design, so nothing can be said of them.
+    """
+    for rows in evidence.streams:
+        stream = rows.stream
+        polls = stream.shape == "throughput" and stream.queue_depth > 1
+        if polls or stream.rate_iops or not evidence.measures_target:
+            continue
+        busy = [
+            (job.user_cpu_percent or 0.0) + (job.system_cpu_percent or 0.0) for job in rows.jobs
+        ]
+        if busy and sum(busy) / len(busy) >= BUSY_PERCENT_MIN:
+            text = (
+                f"host-bound: the submitters used {sum(busy) / len(busy):.0f} % of a core each, "
+                "so the rate may be this host's"
+            )
+            yield _finding("host-bound", "doubt", text, stream.name)
 
 
 def overloaded(evidence: Evidence) -> Iterator[Finding]:

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
+from kvbench.host.model import DeviceCounters
 from kvbench.measure.evidence import Evidence
 from kvbench.measure.model import Finding, IoDirection
-from kvbench.units import SECTOR_BYTES, format_size
+from kvbench.units import MIB, SECTOR_BYTES, format_size
 
 # Other processes only add to the counters, and so does the ramp, whose bytes fio does not count.
 DEVICE_SHARE_MIN = 0.9
+# What is more than the ramp explains was done by somebody else.  Seen on an idle machine: up to
+# 1.1 of the expected bytes; journals and logs add a few hundred KiB.
+FOREIGN_SHARE = 1.3
+FOREIGN_BYTES_MIN = 8 * MIB
 
 
 def page_cache(evidence: Evidence) -> Iterator[Finding]:
@@ -34,17 +39,8 @@ def device_bytes(evidence: Evidence) -> Iterator[Finding]:
         text = "no counters of the device, so whether the I/O reached it cannot be checked"
         yield Finding(check="device-counters", severity="note", text=text)
         return
-    seen: dict[IoDirection, int] = {
-        "read": (record.after.read_sectors - record.before.read_sectors) * SECTOR_BYTES,
-        "write": (record.after.write_sectors - record.before.write_sectors) * SECTOR_BYTES,
-    }
-    for direction, seen_bytes in seen.items():
-        moved = sum(
-            row.io_bytes
-            for rows in evidence.streams
-            for _, name, row in rows.rows()
-            if name == direction
-        )
+    for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
+        moved = _moved_bytes(evidence, direction)
         if seen_bytes >= DEVICE_SHARE_MIN * moved:
             continue
         text = (
@@ -59,6 +55,44 @@ def device_bytes(evidence: Evidence) -> Iterator[Finding]:
             )
         else:
             yield Finding(check="device-counters", severity="invalid", text=text)
+
+
+def foreign_io(evidence: Evidence) -> Iterator[Finding]:
+    """Nobody else used the device meanwhile: what the counters saw is about what fio moved.
+
+    Also without O_DIRECT: the page cache can only make the device see less.
+    """
+    record = evidence.record
+    if not evidence.measures_target or record.before is None or record.after is None:
+        return
+    timing = evidence.cell.timing
+    with_ramp = (timing.ramp_s + timing.runtime_s) / timing.runtime_s
+    for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
+        expected = _moved_bytes(evidence, direction) * with_ramp
+        foreign = seen_bytes - expected
+        if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
+            text = (
+                f"something else used the device {record.device}: about "
+                f"{format_size(round(foreign))} of {direction}s beside "
+                f"{format_size(round(expected))} of fio's"
+            )
+            yield Finding(check="foreign-io", severity="doubt", text=text)
+
+
+def _seen_bytes(before: DeviceCounters, after: DeviceCounters) -> dict[IoDirection, int]:
+    return {
+        "read": (after.read_sectors - before.read_sectors) * SECTOR_BYTES,
+        "write": (after.write_sectors - before.write_sectors) * SECTOR_BYTES,
+    }
+
+
+def _moved_bytes(evidence: Evidence, direction: IoDirection) -> int:
+    return sum(
+        row.io_bytes
+        for rows in evidence.streams
+        for _, name, row in rows.rows()
+        if name == direction
+    )
 
 
 def other_devices(evidence: Evidence) -> Iterator[Finding]:

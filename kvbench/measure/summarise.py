@@ -1,6 +1,8 @@
 """Measurements of all repetitions -> one summary per point, stream, direction and metric.  Pure.
 
 Only valid and doubtful cells count; the others are counted as excluded and their numbers unused.
+A metric that some of the cells that count could not give has no summary: the repetitions that are
+fast enough to reach a percentile's count are not a fair sample of all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +16,7 @@ from kvbench.stats.interval import median_interval
 
 _Key = tuple[str, IoDirection, str]  # stream, direction, metric
 _COUNTS = ("valid", "doubtful")
+UNSTABLE_RATIO = 2.0  # largest over smallest repetition; a quiet device stays below 1.3
 
 
 def summarise(plan: Plan, cells: Sequence[MeasuredCell]) -> tuple[Summary, ...]:
@@ -72,6 +75,8 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
     cell = members[0].cell
     found = [m for c in used for m in c.measurements if (m.stream, m.direction, m.metric) == key]
     with_value = [m for m in found if m.value is not None]
+    if len(with_value) < len(found):
+        with_value = []
     values = tuple(m.value for m in with_value if m.value is not None)
     interval = median_interval(values) if values else None
     return Summary(
@@ -94,22 +99,32 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
         io_count=sum(m.io_count for m in with_value),
         excluded=len(members) - len(used),
         censored=any(m.censored for m in with_value),
-        reason=_reason(found, len(values), members, used),
-        doubts=_doubts(stream, used),
+        reason=_reason(found, members, used),
+        doubts=(*_doubts(stream, used), *_unstable(metric, values)),
     )
 
 
-def _reason(
-    found: list[Measurement], n: int, members: list[MeasuredCell], used: list[MeasuredCell]
-) -> str:
-    """Say why there is no number, or for how many of the repetitions that count there is none."""
+def _reason(found: list[Measurement], members: list[MeasuredCell], used: list[MeasuredCell]) -> str:
+    """Say why there is no number, and for how many of the repetitions that count."""
     if not used:
         outcomes = sorted({cell.outcome for cell in members})
         return f"no repetition counts: {len(members)} {' or '.join(outcomes)}"
-    missing = [m.reason for m in found if m.value is None]
+    missing = [m for m in found if m.value is None]
     if not missing:
         return ""
-    return missing[0] if n == 0 else f"{len(missing)} of {len(used)} repetitions: {missing[0]}"
+    fewest = min(missing, key=lambda m: m.io_count).reason
+    if len(missing) == len(used):
+        return fewest
+    return f"{fewest} (in {len(missing)} of {len(used)} repetitions)"
+
+
+def _unstable(metric: str, values: tuple[float, ...]) -> Iterable[str]:
+    """Doubt a number whose repetitions do not agree, where a direction is better than the other."""
+    if METRICS[metric].better == "neither" or len(values) < 2 or min(values) <= 0:
+        return
+    spread = max(values) / min(values)
+    if spread >= UNSTABLE_RATIO:
+        yield f"unstable: the repetitions differ by a factor of {UNSTABLE_RATIO:g} or more"
 
 
 def _doubts(stream: str, used: list[MeasuredCell]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kvbench.measure.device import foreign_io
 from kvbench.measure.evidence import Evidence, Merged, StreamRows
 from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
 from kvbench.measure.requests import Requests
@@ -78,14 +79,18 @@ def measure_values(
                 continue
             place = _Place(stream=rows.stream.name, direction=direction, io_count=merged.ios)
             measurements += _rates(place, merged)
-            measurements += percentiles(
-                "latency", place.stream, direction, merged.bin_ns, merged.bin_counts,
-                refusal=refusal or merged.reason,
-            )  # fmt: skip
+            if not rows.stream.barrier:
+                # Behind a barrier every I/O is reaped with its batch, so the latency of one I/O
+                # is the batch's; the request metrics say it by its name.
+                measurements += percentiles(
+                    "latency", place.stream, direction, merged.bin_ns, merged.bin_counts,
+                    refusal=refusal or merged.reason,
+                )  # fmt: skip
+                if merged.section:
+                    bins = (merged.bin_ns, merged.bin_counts)
+                    histograms.append(_histogram(place, "latency", *bins))
             if evidence.measures_target:  # a ceiling cell has no device
                 measurements.append(_device_requests(place, evidence, merged))
-            if merged.section:
-                histograms.append(_histogram(place, "latency", merged.bin_ns, merged.bin_counts))
             if direction == rows.directions[0]:
                 measurements.append(_cpu(place, rows))
                 if rows.stream.name in requests:
@@ -172,6 +177,8 @@ def _device_requests(place: _Place, evidence: Evidence, merged: Merged) -> Measu
         return place.measured(metric, None, "the device's counters cannot be split by stream")
     if record.device is None or record.before is None or record.after is None:
         return place.measured(metric, None, "no counters of the device")
+    if any(foreign_io(evidence)):
+        return place.measured(metric, None, "something else used the device meanwhile")
     before, after = record.before, record.after
     if place.direction == "read":
         requests = after.read_ios - before.read_ios

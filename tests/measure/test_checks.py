@@ -294,3 +294,18 @@ def test_the_worst_finding_gives_the_outcome(severities: list[Severity], outcome
     findings = [Finding(check="x", severity=s, text="x") for s in severities]
     assert outcome_of(findings, failed=False) == outcome
     assert outcome_of(findings, failed=True) == "failed"
+
+
+def test_what_others_did_on_the_device_is_doubted() -> None:
+    given = evidence(cell(stream()), job(read=direction()))  # 40.96 MB of reads
+    assert found(with_device(given, read_bytes=50_000_000), "doubt") == set()
+    assert found(with_device(given, read_bytes=90_000_000), "doubt") == {"foreign-io"}
+    written = with_device(given, read_bytes=40_960_000, write_bytes=20_000_000)
+    assert found(written, "doubt") == {"foreign-io"}
+
+
+def test_submitters_without_time_to_wait_are_host_bound() -> None:
+    busy = job(read=direction(), user_cpu_percent=35.0, system_cpu_percent=60.0)
+    assert found(evidence(cell(stream()), busy), "doubt") == {"host-bound"}
+    polling = stream(queue_depth=4, shape="throughput")
+    assert "host-bound" not in found(evidence(cell(polling), busy), "doubt")

@@ -103,10 +103,8 @@ def test_a_barrier_makes_requests_that_fill_the_time(target: Path, tmp_path: Pat
     iops = value(found, "iops", "rows").value
     assert rate is not None
     assert iops == pytest.approx(8 * rate, rel=1e-3)
-    p50, one = value(found, "request_p50", "rows").value, value(found, "latency_p50", "rows").value
-    assert p50 is not None
-    assert one is not None
-    assert p50 > 0.95 * one  # fio's bins are 1.6 % wide
+    # The latency of one I/O behind a barrier is its batch's: only the request has a name.
+    assert not [m for m in found.measurements if m.stream == "rows" and "latency_p" in m.metric]
     # Two submitters, each with one request at a time: their mean time is 2 / rate.
     (times,) = [h for h in found.histograms if h.what == "request"]
     mean_s = float((times.latency_s * times.counts).sum() / times.counts.sum())

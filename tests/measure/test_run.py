@@ -154,7 +154,20 @@ def test_a_summary_is_over_the_repetitions_that_count() -> None:
     assert first.excluded == 1
     assert first.io_count == 700
     assert first.unit == "1/s"
-    assert first.doubts == ("near the ceiling (1 of 7 repetitions)",)
+    assert first.doubts == (
+        "near the ceiling (1 of 7 repetitions)",
+        "unstable: the repetitions differ by a factor of 2 or more",
+    )
+
+
+def test_repetitions_that_agree_are_not_called_unstable() -> None:
+    plan = records.a_plan(repetitions=3)
+    rates = {1: 100.0, 2: 150.0, 3: 199.0}
+    cells = [
+        measured(c, number("iops", rates.get(c.repetition, 1.0)), number("depth_mean", float(c.repetition**4)))
+        for c in plan.cells
+    ]
+    assert all(not summary.doubts for summary in summarise(plan, cells))
 
 
 def test_summaries_stand_in_the_plans_order_and_not_in_that_of_the_shuffle() -> None:
@@ -186,7 +199,7 @@ def test_a_point_that_never_counted_is_still_told() -> None:
     assert {s.excluded for s in summarise(plan, cells) if s.purpose == "measure"} == {2}
 
 
-def test_repetitions_without_a_value_are_counted_in_the_reason() -> None:
+def test_a_percentile_that_one_repetition_lacks_has_no_summary() -> None:
     plan = records.a_plan(repetitions=3)
     cells = [
         measured(
@@ -198,8 +211,8 @@ def test_repetitions_without_a_value_are_counted_in_the_reason() -> None:
         for cell in plan.cells
     ]
     found = next(s for s in summarise(plan, cells) if s.purpose == "measure")
-    assert (found.n, found.median) == (2, 0.5)
-    assert found.reason == "1 of 3 repetitions: too few I/Os"
+    assert (found.n, found.median, found.values) == (0, None, ())
+    assert found.reason == "too few I/Os (in 1 of 3 repetitions)"
 
 
 def table_run() -> MeasuredRun:
