@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kvbench.errors import UsageError
-from kvbench.units import MIB, format_size
+from kvbench.units import HUGE_PAGE_BYTES, MIB, format_size
 from kvbench.workload.schema import Engine, Role, Stream, SweepValue, Timing, Workload
 from kvbench.workload.sweep import points
 
@@ -125,6 +125,7 @@ def make_plan(
     engine: Engine = "io_uring",
     direct: bool = True,
     may_write: bool,
+    huge_pages_free: int | None = None,
     runtime_s: float | None = None,
     span_bytes: int | None = None,
 ) -> Plan:
@@ -139,6 +140,8 @@ def make_plan(
         engine: fio's I/O engine.
         direct: O_DIRECT, or the page cache.
         may_write: without it workloads that write are skipped, with the reason.
+        huge_pages_free: reserved 2 MiB pages that nobody uses; workloads that need more of them
+            are skipped, with the reason.  None skips none.
         runtime_s: overrides the runtime of every workload.
         span_bytes: only the first so many bytes of the target are used.
 
@@ -158,6 +161,8 @@ def make_plan(
     skipped: list[Skipped] = []
     for workload in _distinct(workloads):
         reason = _why_not(workload, target, may_write=may_write, engine=engine)
+        if reason is None and huge_pages_free is not None:
+            reason = _why_no_memory(workload, huge_pages_free)
         if reason:
             skipped.append(Skipped(workload=workload.name, reason=reason))
         else:
@@ -247,6 +252,31 @@ def _why_not(
             f"{target.logical_block_bytes} B logical block"
         )
     return None
+
+
+def huge_pages_needed(streams: Iterable[Stream]) -> int:
+    """Return the 2 MiB pages that fio maps for the buffers of ``streams``.
+
+    Seen with fio 3.33: for every job the bytes in flight and 8 KiB less one to align them, in
+    whole pages, and one page more.
+    """
+    return sum(
+        stream.jobs * (1 - -(stream.queue_depth * stream.max_block_bytes + 8191) // HUGE_PAGE_BYTES)
+        for stream in streams
+        if stream.buffers == "huge"
+    )
+
+
+def _why_no_memory(workload: Workload, huge_pages_free: int) -> str | None:
+    needed = max(
+        huge_pages_needed(streams) for streams, _ in points(workload.streams, workload.sweep)
+    )
+    if needed <= huge_pages_free:
+        return None
+    return (
+        f"its buffers need {needed} huge pages of 2 MiB and {huge_pages_free} are free "
+        f"(sysctl vm.nr_hugepages={needed})"
+    )
 
 
 def _cells(

@@ -21,6 +21,7 @@ US_PER_S = 1_000_000
 S_PER_MINUTE = 60
 S_PER_HOUR = 3600
 SECTOR_BYTES = 512  # the unit of /sys/block/*/stat and size, whatever the device's LBA size
+HUGE_PAGE_BYTES = 2 * MIB  # of x86 and of most arm64 kernels
 
 _SIZE_UNITS: dict[str, int] = {
     "": 1,

@@ -14,6 +14,7 @@ from kvbench.plan import (
     Plan,
     TargetSpec,
     ceiling_shape,
+    huge_pages_needed,
     make_plan,
     min_target_bytes,
 )
@@ -39,6 +40,7 @@ def plan(
     target: TargetSpec | None = None,
     span_bytes: int | None = None,
     runtime_s: float | None = None,
+    huge_pages_free: int | None = None,
 ) -> Plan:
     return make_plan(
         workloads or (a_workload(),),
@@ -49,6 +51,7 @@ def plan(
         engine=engine,
         span_bytes=span_bytes,
         runtime_s=runtime_s,
+        huge_pages_free=huge_pages_free,
     )
 
 
@@ -167,6 +170,30 @@ def test_a_depth_that_the_engine_cannot_give_is_skipped() -> None:
     got = plan(a_workload(), shallow, engine="psync")
     assert [s.workload for s in got.skipped] == ["small-reads"]
     assert "psync" in got.skipped[0].reason
+
+
+@pytest.mark.parametrize(
+    ("stream", "pages"),
+    [
+        (a_stream(buffers="huge", queue_depth=1, block_mix=fixed(2 * MIB)), 3),
+        (a_stream(buffers="huge", queue_depth=1, block_mix=fixed(2 * MIB), jobs=4), 12),
+        (a_stream(buffers="huge", queue_depth=64), 2),
+        (a_stream(queue_depth=1, block_mix=fixed(2 * MIB)), 0),
+    ],
+)
+def test_huge_pages_are_counted_as_fio_maps_them(stream: Stream, pages: int) -> None:
+    assert huge_pages_needed([stream]) == pages
+
+
+def test_a_workload_that_lacks_huge_pages_is_skipped_with_the_command_that_mends_it() -> None:
+    sweep = (SweepAxis(stream="reads", field="jobs", values=(1, 4)),)
+    huge = a_workload(name="huge", streams=(a_stream(buffers="huge"),), sweep=sweep)
+    got = plan(LADDER, huge, huge_pages_free=7)
+    assert [s.workload for s in got.skipped] == ["huge"]
+    assert "need 8 huge pages" in got.skipped[0].reason
+    assert "sysctl vm.nr_hugepages=8" in got.skipped[0].reason
+    assert not plan(LADDER, huge, huge_pages_free=8).skipped
+    assert not plan(LADDER, huge).skipped
 
 
 @pytest.mark.parametrize("mix", [fixed(512), (*fixed(4096), *fixed(4608))])

@@ -90,8 +90,11 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def choose(arguments: argparse.Namespace) -> Choice:
-    """Return the plan that the arguments ask for.  Reads the target's facts; does no I/O on it."""
+def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice:
+    """Return the plan that the arguments ask for.  Reads the target's facts; does no I/O on it.
+
+    With ``only_shown`` nothing will run, so no workload is left out for want of memory.
+    """
     workloads, suite, repetitions = _workloads(arguments)
     span = parse_size(arguments.span, where="--span") if arguments.span else None
     runtime = None
@@ -113,6 +116,7 @@ def choose(arguments: argparse.Namespace) -> Choice:
         engine=arguments.engine,
         direct=not arguments.buffered,
         may_write=spec.own_file or arguments.destroy is not None,
+        huge_pages_free=None if only_shown else probe.huge_pages_free(),
         runtime_s=runtime,
         span_bytes=None if default else span,
     )

@@ -19,7 +19,7 @@ from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, Refused, U
 from kvbench.fio.probe import FioTool, check_engine, find_fio
 from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity, Written
-from kvbench.plan import Plan
+from kvbench.plan import Plan, huge_pages_needed
 from kvbench.session import run_plan
 from kvbench.store import layout
 from kvbench.store.read import find_run, read_run
@@ -135,6 +135,17 @@ def _check_mode(plan: Plan, identity: Identity) -> None:
 
 def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
     """Really read the target with the plan's engine, in the shape that needs most of the host."""
+def _check_memory(plan: Plan) -> None:
+    """A plan that is made now leaves out what lacks memory; one that is resumed cannot."""
+    needed = max(huge_pages_needed([p.stream for p in cell.placed]) for cell in plan.cells)
+    free = probe.huge_pages_free()
+    if needed > free:
+        raise EnvironmentMissing(
+            f"this run needs {needed} huge pages of 2 MiB and {free} are free",
+            hint=f"sysctl vm.nr_hugepages={needed}",
+        )
+
+
     streams = [placed.stream for cell in plan.cells for placed in cell.placed]
     registered = [stream for stream in streams if stream.shape == "throughput"]
     # Registered buffers are locked memory: depth x block is what a memlock limit refuses.
@@ -257,6 +268,7 @@ def _measure(
     done: frozenset[str] = frozenset(),
 ) -> int:
     from kvbench.cli.live import LiveView
+        _check_memory(plan)
 
     quiet = arguments.quiet or arguments.json
     with LiveView(quiet=quiet, repetitions=plan.repetitions) as view:

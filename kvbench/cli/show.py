@@ -26,7 +26,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("show takes one WORKLOAD, without --workload or --suite")
     arguments.workload = [arguments.name]
     arguments.destroy = arguments.destroy or arguments.target  # printing a job writes nothing
-    plan = choose(arguments).plan
+    plan = choose(arguments, only_shown=True).plan
     points = _points(plan.cells)
     if arguments.json:
         output.print_json(

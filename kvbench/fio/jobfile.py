@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from kvbench.errors import Refused, UsageError
 from kvbench.plan import Cell, Placed
-from kvbench.units import MIB, MS_PER_S
+from kvbench.units import HUGE_PAGE_BYTES, MIB, MS_PER_S
 from kvbench.workload.schema import Stream
 
 LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
@@ -201,6 +201,7 @@ def _stream(placed: Placed, cell: Cell) -> list[Option]:
         *_pattern(stream),
         *_span(placed),
         *_depth(stream, cell.engine),
+        *_buffers(stream),
         *_arrivals(stream),
         *_randomness(placed, section_seed(cell.seed, stream.name)),
         *_writes(stream),
@@ -270,6 +271,16 @@ def _depth(stream: Stream, engine: str) -> list[Option]:
                 Option("registerfiles", 1),
             ]
     return options
+
+
+def _buffers(stream: Stream) -> list[Option]:
+    """Return what replaces the default of the process; fio reserves nothing by itself."""
+    if stream.buffers == "scattered":
+        return []
+    return [
+        Option("iomem", "mmaphuge", "on reserved huge pages: a large I/O stays in few pieces"),
+        Option("hugepage-size", HUGE_PAGE_BYTES),
+    ]
 
 
 def _arrivals(stream: Stream) -> list[Option]:

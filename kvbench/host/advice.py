@@ -77,6 +77,12 @@ def _host(known: dict[str, str]) -> Iterator[Advice]:
             text=f"this control group may use {limited} CPUs; when it is throttled, I/Os look slow",
             command="run kvbench in a group without a CPU limit",
         )
+    if known.get("huge_pages_free") == "0":
+        yield Advice(
+            severity="note",
+            text="no huge pages are free, so workloads with buffers on huge pages are skipped",
+            command="sysctl vm.nr_hugepages=64  (keeps 128 MiB away from everything else)",
+        )
     if known.get("virtual_machine", "no").startswith("yes"):
         yield Advice(
             severity="note",

@@ -25,6 +25,7 @@ __all__ = [
     "device_counters",
     "device_under",
     "host_facts",
+    "huge_pages_free",
     "identify",
     "logical_block_bytes",
     "mounts",
@@ -97,6 +98,12 @@ def logical_block_bytes(identity: Identity, machine: Machine = MACHINE) -> int:
     disk = topology.whole_disk(machine, topology.block_named(machine, name))
     text = machine.text_if_there(f"{disk.folder}/queue/logical_block_size")
     return int(text) if text else SECTOR_BYTES
+
+
+def huge_pages_free(machine: Machine = MACHINE) -> int:
+    """Return the reserved huge pages of 2 MiB that nobody uses; 0 when that cannot be known."""
+    known = {fact.name: fact.value for fact in survey.host_facts(machine)}
+    return int(known.get("huge_pages_free") or 0)
 
 
 def supports_direct(path: str, machine: Machine = MACHINE) -> tuple[bool, str]:

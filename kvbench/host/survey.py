@@ -10,7 +10,7 @@ from kvbench.host import facts, topology
 from kvbench.host.facts import Mount
 from kvbench.host.machine import Machine
 from kvbench.host.model import Fact, Identity
-from kvbench.units import SECTOR_BYTES
+from kvbench.units import HUGE_PAGE_BYTES, SECTOR_BYTES
 
 _QUEUE_FACTS = (  # fact, file under queue/
     ("logical_block_bytes", "logical_block_size"),
@@ -40,6 +40,7 @@ def host_facts(machine: Machine) -> tuple[Fact, ...]:
         _fact("container", lambda: _container(machine)),
         _fact("cpu_governor", lambda: _governors(machine)),
         _fact("transparent_huge_pages", lambda: _transparent_huge_pages(machine)),
+        _fact("huge_pages_free", lambda: str(_huge_pages_free(machine))),
         _fact(
             "io_uring_disabled",
             lambda: machine.text("/proc/sys/kernel/io_uring_disabled").strip(),
@@ -187,6 +188,14 @@ def _governors(machine: Machine) -> str:
 
 def _transparent_huge_pages(machine: Machine) -> str:
     return facts.chosen(machine.text("/sys/kernel/mm/transparent_hugepage/enabled"))
+
+
+def _huge_pages_free(machine: Machine) -> int:
+    """Return the pages of the default size that are neither used nor promised to a mapping."""
+    memory = _memory(machine)
+    if memory["Hugepagesize"] != HUGE_PAGE_BYTES:
+        raise ValueError(f"huge pages are of {memory['Hugepagesize']} B here, not of 2 MiB")
+    return memory["HugePages_Free"] - memory["HugePages_Rsvd"]
 
 
 def _limit(machine: Machine, name: str) -> str:

@@ -203,6 +203,8 @@ def stream_words(stream: Stream) -> str:
         parts.append("each write durable (dsync)")
     elif stream.write_policy == "fsync":
         parts.append(f"fsync every {stream.fsync_every or 1}")
+    if stream.buffers != "scattered":
+        parts.append(f"{stream.buffers}-page buffers")
     return ", ".join(parts)
 
 

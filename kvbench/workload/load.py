@@ -46,6 +46,8 @@ WORKLOAD_KEYS = (
 TIMING_KEYS = ("runtime", "ramp")
 SUITE_KEYS = ("format", "summary", "workloads", "repetitions")
 
+ADDED = {"buffers": "scattered"}  # fields that digests once did without, and their defaults
+
 SUMMARY_MAX, TEXT_MAX = 200, 2000
 PRIMARY_MAX = 16
 SUITE_WORKLOADS_MAX = 200
@@ -114,8 +116,8 @@ def digest(
 ) -> str:
     """Return 16 hex digits over everything that decides the I/O, and over no other text.
 
-    Fields that are None are left out, so that an optional field added later leaves the digests
-    of the workloads that do not use it as they are.
+    Fields that are None are left out, and so are those of ``ADDED`` that have their default: a
+    field added later leaves the digests of the workloads that do not use it as they are.
     """
     decisive = {
         "format": FORMAT,
@@ -130,7 +132,11 @@ def digest(
 
 def _used(struct: Stream | Timing) -> dict[str, object]:
     fields = msgspec.to_builtins(struct)
-    return {name: value for name, value in fields.items() if value is not None}
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and ADDED.get(name) != value
+    }
 
 
 def _file_name(path: Path, table: Table) -> str:

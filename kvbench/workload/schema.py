@@ -14,6 +14,7 @@ Direction = Literal["read", "write", "mixed"]
 Pattern = Literal["random", "sequential", "chunk"]
 Shape = Literal["latency", "throughput"]
 WritePolicy = Literal["plain", "dsync", "fsync"]
+Buffers = Literal["scattered", "huge"]
 Engine = Literal["io_uring", "libaio", "psync"]
 
 ROLES: tuple[Role, ...] = ("memory", "performance", "capacity")
@@ -39,6 +40,8 @@ class Stream(Struct, frozen=True, kw_only=True):
     stream (Poisson arrivals, open loop); None is a closed loop.  With ``barrier`` the
     ``queue_depth`` I/Os submitted together are one request and the next waits for all of them.
     The span is a share of the target, so that a file can never name an address outside it.
+    ``buffers`` is the memory that the data goes through: a large read into scattered pages
+    reaches the device in more pieces than one into huge pages.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     shape: Shape = "latency"
     write_policy: WritePolicy = "plain"
     fsync_every: int | None = None  # write_policy "fsync": I/Os between two fsyncs
+    buffers: Buffers = "scattered"
 
     @property
     def reads(self) -> bool:

@@ -9,6 +9,7 @@ from kvbench.document import found
 from kvbench.workload import rules
 from kvbench.workload.schema import (
     BlockShare,
+    Buffers,
     Direction,
     Pattern,
     Shape,
@@ -21,6 +22,7 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 WRITE_POLICIES: tuple[WritePolicy, ...] = get_args(WritePolicy)
+BUFFERS: tuple[Buffers, ...] = get_args(Buffers)
 
 STREAM_KEYS = (
     "name",
@@ -40,6 +42,7 @@ STREAM_KEYS = (
     "shape",
     "write_policy",
     "fsync_every",
+    "buffers",
 )
 BLOCK_MIX_KEYS = ("size", "percent")
 NUMBER_KEYS = (
@@ -99,6 +102,7 @@ def _stream(table: Table, *, ramp_s: float) -> Stream:
         barrier=table.flag("barrier", default=False),
         shape=table.choice("shape", SHAPES, "latency"),
         write_policy=table.choice("write_policy", WRITE_POLICIES, "plain"),
+        buffers=table.choice("buffers", BUFFERS, "scattered"),
     )
     numbers = {
         _FIELDS.get(key, key): number(key, table.values[key], table, key)

@@ -38,7 +38,11 @@ def measured(
 
 
 def on_null(cell: Cell, **changes: object) -> Cell:
-    """The same cell on fio's null engine, which touches no file; with changes to its streams."""
+    """The same cell on fio's null engine, which touches no file; with changes to its streams.
+
+    Its buffers are scattered, so that it runs where no huge pages are reserved.
+    """
+    changes = {"buffers": "scattered", **changes}
     placed = tuple(
         msgspec.structs.replace(p, stream=msgspec.structs.replace(p.stream, **changes))
         for p in cell.placed

@@ -14,7 +14,7 @@ from kvbench.fio.jobfile import (
 )
 from kvbench.plan import Cell
 from kvbench.store import layout
-from kvbench.units import MIB, TIB
+from kvbench.units import HUGE_PAGE_BYTES, MIB, TIB
 from kvbench.workload import catalog
 from kvbench.workload.schema import BlockShare, Timing
 from tests.fio.jobs import cells, measured, options
@@ -142,6 +142,13 @@ def test_a_barrier_submits_and_reaps_whole_batches_and_logs_them() -> None:
     assert {got[name] for name in (*batch, "iodepth_batch_complete_max")} == {"32"}
     assert got["write_lat_log"] == LATENCY_LOG_PREFIX == layout.LATENCY_LOG_PREFIX
     assert "write_lat_log" not in section()
+
+
+def test_huge_buffers_are_asked_for_by_the_stream_and_others_by_nobody() -> None:
+    got = section(buffers="huge")
+    assert (got["iomem"], got["hugepage-size"]) == ("mmaphuge", str(HUGE_PAGE_BYTES))
+    assert not {"iomem", "hugepage-size"} & set(section())
+    assert options(render(one(), "/data/target"))["global"]["iomem"] == "malloc"
 
 
 def test_the_throughput_shape_registers_and_batches_only_where_the_engine_can() -> None:

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from kvbench.fio.jobfile import render, render_fill
-from kvbench.plan import Cell
+from kvbench.host import probe
+from kvbench.plan import Cell, huge_pages_needed
 from kvbench.units import KIB, MIB, TIB
 from kvbench.workload import catalog
 from kvbench.workload.schema import BlockShare, Timing
@@ -98,11 +99,10 @@ def test_a_barrier_submits_and_reaps_whole_batches(name: str, fio: str, tmp_path
     depth = cell.placed[0].stream.queue_depth
     job = document["jobs"][0]
     for key in ("iodepth_submit", "iodepth_complete"):
-        share = {name: value for name, value in job[key].items() if value > 0}
-        assert list(share) == [str(depth)], (key, job[key])
+        # the end of the runtime may cut the last batch in two
+        assert job[key][str(depth)] > 99, (key, job[key])
     log = (tmp_path / "latency_lat.1.log").read_text().splitlines()
     assert len(log) == job["read"]["total_ios"]
-    assert len(log) % depth == 0
 
 
 def test_a_mix_of_sizes_and_directions_comes_out_as_asked(fio: str, tmp_path: Path) -> None:
@@ -307,6 +307,22 @@ def test_a_real_file_is_read_with_blocks_of_exactly_the_asked_size(
     assert 80 <= read["runtime"] < 300
     assert sum(read["lat_ns"]["bins"].values()) == read["total_ios"]
     assert sum(read["clat_ns"]["bins"].values()) == read["total_ios"]
+
+
+@pytest.mark.parametrize(("jobs", "depth"), [(1, 1), (2, 4)])
+def test_huge_buffers_fit_into_the_pages_that_a_plan_counts(
+    jobs: int, depth: int, fio: str, tmp_path: Path
+) -> None:
+    target = written_file(tmp_path, size_bytes=32 * MIB)
+    mix = (BlockShare(size_bytes=2 * MIB, percent=100),)
+    cell = one(32 * MIB, queue_depth=depth, jobs=jobs, buffers="huge", block_mix=mix)
+    cell = msgspec.structs.replace(cell, direct=direct_io.works(target))
+    needed = huge_pages_needed(p.stream for p in cell.placed)
+    if probe.huge_pages_free() < needed:
+        pytest.skip(f"needs {needed} free huge pages")
+    rows = run(fio, render(cell, str(target)), tmp_path)["jobs"]
+    assert [row["error"] for row in rows] == [0] * jobs
+    assert all(row["read"]["total_ios"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize("policy", ["plain", "dsync", "fsync"])

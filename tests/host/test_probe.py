@@ -137,6 +137,21 @@ def test_facts_of_an_empty_machine_are_reasons_and_no_errors(tmp_path: Path) -> 
             assert fact.value or fact.reason, fact
 
 
+@pytest.mark.parametrize(
+    ("size", "free", "fact", "pages"),
+    [("2048 kB", 8, "5", 5), ("2048 kB", 3, "0", 0), ("1048576 kB", 8, None, 0)],
+)
+def test_huge_pages_that_are_promised_or_of_another_size_are_not_free(
+    machine: FakeMachine, size: str, free: int, fact: str | None, pages: int
+) -> None:
+    machine.write(
+        "/proc/meminfo",
+        f"HugePages_Free: {free}\nHugePages_Rsvd: 3\nHugepagesize: {size}\n",
+    )
+    assert values(probe.host_facts(machine))["huge_pages_free"] == fact
+    assert probe.huge_pages_free(machine) == pages
+
+
 def test_host_facts_tell_limits_and_governors(machine: FakeMachine) -> None:
     machine.write("/proc/cpuinfo", "model name\t: Fast\nflags\t\t: fpu hypervisor\n")
     machine.write("/proc/self/cgroup", "0::/pod\n")

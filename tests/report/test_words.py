@@ -123,6 +123,8 @@ def test_parameters_are_in_words() -> None:
     )
     durable = replace(CHUNKS.streams[0], write_policy="fsync", fsync_every=8, zipf_theta=0.9)
     assert words.stream_words(durable).endswith("zipf 0.9, fsync every 8")
+    huge = replace(SPARSE.streams[0], buffers="huge")
+    assert words.stream_words(huge).endswith("1 job, huge-page buffers")
 
 
 def test_hidden_and_reordering_characters_become_visible() -> None:

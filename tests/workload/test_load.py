@@ -59,6 +59,7 @@ span_start_percent = 10
 span_percent = 50.5
 write_policy = "fsync"
 fsync_every = 8
+buffers = "huge"
 [[stream]]
 name = "chunks"
 direction = "read"
@@ -74,6 +75,7 @@ barrier = true
     assert (mixed.read_percent, mixed.rate_iops, mixed.zipf_theta) == (70, 2000.0, 0.9)
     assert (mixed.span_start_percent, mixed.span_percent) == (10.0, 50.5)
     assert (mixed.write_policy, mixed.fsync_every) == ("fsync", 8)
+    assert (mixed.buffers, chunks.buffers) == ("huge", "scattered")
     assert (chunks.chunk_bytes, chunks.barrier) == (32 * 1024**2, True)
     assert workload.isolate
     assert workload.cannot_express == "much"
@@ -95,6 +97,7 @@ barrier = true
         ("jobs = 65", "stream[1].jobs", "from 1 to 64, not 65"),
         ("jobs = 0", "stream[1].jobs", "from 1 to 64, not 0"),
         ("jobs = [1]", "stream[1].jobs", "a whole number, not a list"),
+        ("buffers = 'contiguous'", "stream[1].buffers", "one of scattered, huge"),
         ("rate_iops = 0", "stream[1].rate_iops", "from 1 to 100000000, not 0"),
         ("rate_iops = 62.5", "stream[1].rate_iops", "a whole number, not 62.5"),
         ("rate_iops = 5\njobs = 2", "stream[1].rate_iops", "whole number of I/Os per second"),
@@ -311,13 +314,15 @@ def test_the_digest_follows_the_io_and_no_text(tmp_path: Path) -> None:
     others = {
         load(tmp_path, stream="queue_depth = 2").digest,
         load(tmp_path, stream="shape = 'throughput'").digest,
+        load(tmp_path, stream="buffers = 'huge'").digest,
         load(tmp_path, more="[timing]\nruntime = 2").digest,
         load(tmp_path, more="[sweep]\nqueue_depth = [1]").digest,
         load(tmp_path, more=SECOND).digest,
         load(tmp_path, top="isolate = true", more=SECOND).digest,
     }
-    assert len(others) == 6
+    assert len(others) == 7
     assert base not in others
+    assert load(tmp_path, stream="buffers = 'scattered'").digest == base
 
 
 def test_the_order_of_the_sweeps_keys_does_not_change_the_digest(tmp_path: Path) -> None:
