@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.cli.options import add_plan_arguments, choose
+from kvbench.cli.points import sweep_order
 from kvbench.errors import ExitCode, UsageError
 from kvbench.fio.jobfile import render
 from kvbench.plan import Cell
@@ -47,6 +48,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.point <= len(points):
         raise UsageError(f"{arguments.name} has points 1 to {len(points)}", where="--point")
     cell = points[arguments.point - 1]
+    derivation = plan.workloads[0].derivation
+    if derivation:
+        print(f"# {derivation}")
     print(render(cell, plan.target.path), end="")
     output.advise(f"point {arguments.point} of {len(points)}; --point N shows another")
     if not Path(plan.target.path).exists():
@@ -60,10 +64,4 @@ def _points(cells: tuple[Cell, ...]) -> list[Cell]:
     for cell in cells:
         if cell.purpose == "measure":
             first.setdefault(cell.point_id, cell)
-    return sorted(
-        first.values(), key=lambda cell: (cell.alone or "", [*map(_rank, cell.parameters.values())])
-    )
-
-
-def _rank(value: float | str) -> tuple[int, float, str]:
-    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")
+    return sorted(first.values(), key=sweep_order)

@@ -1,44 +1,35 @@
-"""Find the workload and suite files that come with kvbench, and load them by name.
-
-The files lie in ``workloads/`` of a checkout.  A wheel carries the same folder inside the package
-(``pyproject.toml`` maps it to ``kvbench/workloads_data``), because files beside a package are not
-found again after ``pip install --target``.
-"""
+"""Find the workload and suite files that come with kvbench, and load them by name."""
 
 from pathlib import Path
 
-import kvbench
 from kvbench.document import found, suggestion
 from kvbench.errors import UsageError
+from kvbench.workload.folder import SUITES_FOLDER, data_folder
 from kvbench.workload.load import load_suite, load_workload
 from kvbench.workload.schema import Suite, Workload
 
-INSTALLED_FOLDER = "workloads_data"
-CHECKOUT_FOLDER = "workloads"
-SUITES_FOLDER = "suites"
+__all__ = [
+    "OTHER_DATA",
+    "data_folder",
+    "find_suite",
+    "find_workload",
+    "list_suites",
+    "list_workloads",
+    "suite_workloads",
+    "workload_names",
+]
+
 OTHER_DATA = ("models", "gpus")  # tables of LLMs and GPUs, which lie in the same folder
 
 
-def data_folder() -> Path:
-    """Return the folder of the workload files.
-
-    Raises:
-        UsageError: the installation is incomplete.
-    """
-    package = Path(kvbench.__file__).resolve().parent
-    for folder in (package / INSTALLED_FOLDER, package.parent / CHECKOUT_FOLDER):
-        if (folder / SUITES_FOLDER).is_dir():
-            return folder
-    raise UsageError(
-        "the workload files are missing from this installation",
-        where=str(package),
-        hint="install kvbench again",
-    )
+def workload_names() -> list[str]:
+    """Return the names of the catalog's workloads, without templates; reads none of the files."""
+    return list(_files(data_folder()))
 
 
 def list_workloads() -> list[Workload]:
     """Return the workloads of the catalog by name, without templates."""
-    return [load_workload(path) for path in _files(data_folder()).values()]
+    return [find_workload(name) for name in workload_names()]
 
 
 def find_workload(name: str) -> Workload:

@@ -15,6 +15,7 @@ import msgspec
 from kvbench.document import FORMAT, found, suggestion
 from kvbench.metrics import METRICS
 from kvbench.workload import rules
+from kvbench.workload.kv import read_kv
 from kvbench.workload.schema import (
     ROLES,
     Evidence,
@@ -40,6 +41,7 @@ WORKLOAD_KEYS = (
     "isolate",
     "primary",
     "timing",
+    "kv",
     "sweep",
     "stream",
 )
@@ -65,7 +67,8 @@ def load_workload(path: Path) -> Workload:
     name = _file_name(path, table)
     table.allow_only(WORKLOAD_KEYS)
     timing = _timing(table.table("timing"))
-    streams = read_streams(table, ramp_s=timing.ramp_s)
+    kv = read_kv(table)
+    streams = read_streams(table, ramp_s=timing.ramp_s, kv=kv)
     sweep = read_sweep(table.table("sweep"), streams)
     isolate = table.flag("isolate", default=False)
     if isolate and len(streams) == 1:
@@ -84,6 +87,7 @@ def load_workload(path: Path) -> Workload:
         isolate=isolate,
         primary=_primary(table, streams, isolate=isolate),
         digest=digest(streams, sweep, timing, isolate=isolate),
+        derivation=kv.derivation if kv else "",
     )
 
 

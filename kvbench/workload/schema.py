@@ -116,6 +116,8 @@ class Workload(Struct, frozen=True, kw_only=True):
 
     ``isolate`` asks for each stream to be measured alone as well as together with the others.
     ``digest`` is over everything that decides the I/O, so equal digests are comparable.
+    ``derivation`` says how the size of a KV object came out of a model's geometry, "" where the
+    file states all its sizes itself.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     isolate: bool
     primary: tuple[str, ...]  # "stream.metric" names, most important first
     digest: str
+    derivation: str = ""
 
 
 class Suite(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from kvbench.document import found
 from kvbench.workload import rules
+from kvbench.workload.kv import KvObject, uses_kv, with_kv
 from kvbench.workload.schema import (
     BlockShare,
     Buffers,
@@ -66,11 +67,17 @@ _WHOLE_MAX = {
 _NAME = re.compile(rules.NAME)
 
 
-def read_streams(table: Table, *, ramp_s: float) -> tuple[Stream, ...]:
-    """Return the streams of a workload file, each checked by itself."""
+def read_streams(table: Table, *, ramp_s: float, kv: KvObject | None) -> tuple[Stream, ...]:
+    """Return the streams of a workload file, each checked by itself.
+
+    ``kv`` is the object whose size a stream may take.
+    """
     streams: list[Stream] = []
-    for entry in table.tables("stream", at_most=rules.STREAMS_MAX):
-        stream = _stream(entry, ramp_s=ramp_s)
+    entries = table.tables("stream", at_most=rules.STREAMS_MAX)
+    if kv is not None and not uses_kv(entries):
+        raise table.error("kv", "no stream uses it", 'write block_size = "kv" in a stream')
+    for entry in entries:
+        stream = _stream(with_kv(entry, kv), ramp_s=ramp_s)
         if stream.name in (other.name for other in streams):
             raise entry.error("name", f"two streams are called {stream.name!r}")
         streams.append(stream)

@@ -7,7 +7,7 @@ import pytest
 from kvbench.errors import UsageError
 from kvbench.plan import TargetSpec, make_plan, min_target_bytes
 from kvbench.units import GIB
-from kvbench.workload import catalog, load, streams, sweep
+from kvbench.workload import catalog, kv, load, streams, sweep
 from kvbench.workload.load import load_workload
 from kvbench.workload.schema import Suite
 
@@ -36,7 +36,7 @@ def test_the_template_loads_cleanly() -> None:
 
 def test_the_template_shows_every_key() -> None:
     text = (catalog.data_folder() / "_template.toml").read_text(encoding="utf-8")
-    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS}
+    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS, *kv.KV_KEYS}
     assert not {key for key in keys if not re.search(rf"\b{key}\b", text)}
 
 
@@ -48,6 +48,7 @@ def test_every_key_that_is_read_is_documented() -> None:
         *streams.STREAM_KEYS,
         *streams.BLOCK_MIX_KEYS,
         *load.TIMING_KEYS,
+        *kv.KV_KEYS,
         *sweep.SWEEP_FIELDS,
         *load.SUITE_KEYS,
     }
@@ -57,7 +58,13 @@ def test_every_key_that_is_read_is_documented() -> None:
 def test_every_key_in_the_documented_tables_is_read() -> None:
     text = (catalog.data_folder() / "README.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `\[*([a-z_]+)\]*`", text, re.MULTILINE))
-    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS, *load.SUITE_KEYS}
+    keys = {
+        *load.WORKLOAD_KEYS,
+        *streams.STREAM_KEYS,
+        *load.TIMING_KEYS,
+        *kv.KV_KEYS,
+        *load.SUITE_KEYS,
+    }
     assert rows == keys
 
 

@@ -1,0 +1,42 @@
+"""``kvbench show``: a job text that says how a derived size came about, and that fio accepts."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kvbench.cli.main import main
+from kvbench.errors import ExitCode
+from tests.workload.files import READS, TOP, write
+
+BLOCKS = READS.replace('"4KiB"', '"kv"')
+
+
+def show(folder: Path, model: str) -> int:
+    text = f'{TOP}[kv]\nmodel = "{model}"\nunit = "block"\n{BLOCKS}'
+    return main(["show", str(write(folder, text)), "--results", str(folder)])
+
+
+@pytest.mark.fio
+def test_the_derivation_is_a_comment_above_a_job_that_fio_accepts(
+    fio: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert show(tmp_path, "deepseek-v3") == ExitCode.OK
+    job = capsys.readouterr().out
+    assert job.startswith("# one block of deepseek-v3 in bf16: 16 tokens x 61 layers x ")
+    assert "bs=1124352\n" in job
+    (tmp_path / "job.fio").write_text(job)
+    done = subprocess.run(
+        [fio, "--parse-only", "job.fio"], cwd=tmp_path, capture_output=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_that_nobody_knows_is_exit_2_and_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert show(tmp_path, "deepsek-v3") == ExitCode.USAGE
+    said = capsys.readouterr().err.strip()
+    assert "unknown model 'deepsek-v3'" in said
+    assert "did you mean 'deepseek-v3'?" in said
+    assert len(said.splitlines()) <= 2
