@@ -24,6 +24,7 @@ from kvbench.store import layout
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
 from kvbench.store.write import RunWriter
 
+TICK_S = 0.25  # short cells have two ticks between which a rate can be seen
 TIMEOUT_SPARE_S = 30.0  # beyond ramp and runtime: a slow device may take this long to drain
 
 
@@ -133,6 +134,7 @@ def _run_cell(
         stdout=folder / layout.OUTPUT_FILE,
         stderr=folder / layout.STDERR_FILE,
         on_tick=lambda counters: observer.cell_running(cell, counters),
+        tick_s=TICK_S,
         stop=stop,
     )
     after = probe.device_counters(device) if device else None

@@ -50,21 +50,21 @@ def is_own(path: Path) -> bool:
     return path.name == _FILE and (own.device, own.inode) == (status.st_dev, status.st_ino)
 
 
-def needs_making(path: Path, size_bytes: int) -> bool:
-    """Return whether the default target must be made anew: absent, or of another size.
+def size_there(path: Path) -> int:
+    """Return the size of the default target, 0 when it is not there yet.
 
     Raises:
         Refused: something that kvbench did not make stands in its place.
     """
     if not path.exists() and not path.is_symlink():
-        return True
+        return 0
     if not is_own(path):
         raise Refused(
             "is in the place of kvbench's own target, but kvbench did not make it",
             where=str(path),
             hint="move it away, or name it as TARGET to read from it",
         )
-    return path.stat().st_size != size_bytes
+    return path.stat().st_size
 
 
 def make(path: Path, size_bytes: int) -> None:

@@ -139,9 +139,9 @@ def format_value(value: float, unit: str) -> str:
         case "1/s":
             return format_count(value)
         case "%":
-            return f"{value:.1f} %"
+            return f"{_three(value)} %"
         case "1":
-            return f"{value:.3g}"
+            return _three(value) if value >= 1 else f"{value:.3f}"
         case _:
             return f"{_three(value)} {unit}"
 

@@ -13,13 +13,13 @@ from kvbench.units import MIB
 
 def test_a_made_target_is_reserved_and_recognised(tmp_path: Path) -> None:
     path = target.default_path(tmp_path / "results")
-    assert target.needs_making(path, 2 * MIB)
+    assert target.size_there(path) < 2 * MIB
     target.make(path, 2 * MIB)
     status = path.stat()
     assert (status.st_size, status.st_mode & 0o777) == (2 * MIB, 0o600)
     assert target.is_own(path)
-    assert not target.needs_making(path, 2 * MIB)
-    assert target.needs_making(path, 4 * MIB)
+    assert target.size_there(path) == 2 * MIB
+    assert target.size_there(path) < 4 * MIB
 
 
 def test_a_file_of_another_in_its_place_is_refused(tmp_path: Path) -> None:
@@ -30,14 +30,14 @@ def test_a_file_of_another_in_its_place_is_refused(tmp_path: Path) -> None:
     copy.replace(path)
     assert not target.is_own(path)
     with pytest.raises(Refused, match="did not make it"):
-        target.needs_making(path, MIB)
+        target.size_there(path)
 
 
 def test_a_symlink_to_nothing_in_its_place_is_refused(tmp_path: Path) -> None:
     path = target.default_path(tmp_path)
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused, match="did not make it"):
-        target.needs_making(path, MIB)
+        target.size_there(path)
     assert not (tmp_path / "elsewhere").exists()
 
 

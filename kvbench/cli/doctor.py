@@ -23,8 +23,10 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the advice; exit 3 when a measurement is not possible as things are."""
     facts = list(probe.host_facts())
     advice: list[Advice] = []
+    path = None
     if arguments.target:
         identity = guard.check_readable(arguments.target)
+        path = identity.real_path
         facts = [*probe.target_facts(identity), *facts]
         works, reason = probe.supports_direct(identity.real_path)
         if not works:
@@ -35,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
                     command="kvbench run --buffered (measures the page cache and says so)",
                 )
             )
-    blocked = _fio(facts, arguments.target, direct=not advice)
+    blocked = _fio(facts, path, direct=not advice)
     advice = [*blocked, *advice, *advise(facts)]
     if arguments.json:
         output.print_json({"advice": advice, "facts": facts})

@@ -1,11 +1,12 @@
 """``kvbench list``: what there is."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 from kvbench.cli import output
-from kvbench.errors import ExitCode, StoreError
+from kvbench.errors import ExitCode, StoreError, UsageError
 from kvbench.kv.geometry import HeadKv, bytes_per_token
 from kvbench.kv.gpus import load_gpus
 from kvbench.kv.models import Model, load_models
@@ -13,12 +14,15 @@ from kvbench.store.read import list_runs, read_run
 from kvbench.workload import catalog
 from kvbench.workload.schema import ROLE_MEANINGS
 
+COLUMNS = 100
+LAST_WIDTH_MIN = 20
+_GAP = 2
 KINDS = ("workloads", "suites", "roles", "models", "gpus", "runs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("kind", choices=KINDS, help="what to list")
+    parser.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
     parser.add_argument(
         "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
     )
@@ -33,23 +37,49 @@ def execute(arguments: argparse.Namespace) -> int:
         return int(ExitCode.OK)
     if not rows:
         output.advise(f"no {arguments.kind} there")
-    widths = [max(len(str(row[key])) for row in rows) for key in rows[0]] if rows else []
-    for row in rows:
-        cells = [f"{value!s:<{width}}" for value, width in zip(row.values(), widths, strict=True)]
-        print("  ".join(cells).rstrip())
+        return int(ExitCode.OK)
+    table = [
+        [key.replace("_", " ") for key in rows[0]],
+        *([str(v) for v in row.values()] for row in rows),
+    ]
+    print("\n".join(_aligned(table)))
     return int(ExitCode.OK)
 
 
+def _aligned(table: list[list[str]]) -> Iterator[str]:
+    """Yield the table's lines; the last column is wrapped to what is left of 100 columns."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    indent = sum(widths[:-1]) + _GAP * (len(widths) - 1)
+    for row in table:
+        *first, last = row
+        cells = [f"{text:<{width + _GAP}}" for text, width in zip(first, widths, strict=False)]
+        lines = wrap(last, max(LAST_WIDTH_MIN, COLUMNS - indent), break_on_hyphens=False) or [""]
+        yield f"{''.join(cells)}{lines[0]}".rstrip()
+        yield from (f"{' ' * indent}{more}" for more in lines[1:])
+
+
 def _workloads(_: Path) -> list[dict[str, str]]:
-    return [
-        {"name": w.name, "role": w.role, "evidence": w.evidence, "summary": w.summary}
-        for w in catalog.list_workloads()
-    ]
+    rows = []
+    for name in catalog.workload_names():
+        try:
+            workload = catalog.find_workload(name)
+        except UsageError as error:  # one broken file must not hide the others
+            output.advise(str(error))
+            continue
+        rows.append(
+            {
+                "name": workload.name,
+                "role": workload.role,
+                "evidence": workload.evidence,
+                "summary": workload.summary,
+            }
+        )
+    return rows
 
 
 def _suites(_: Path) -> list[dict[str, str]]:
     return [
-        {"name": s.name, "workloads": ", ".join(s.workloads), "summary": s.summary}
+        {"name": s.name, "summary": s.summary, "workloads": ", ".join(s.workloads)}
         for s in catalog.list_suites()
     ]
 

@@ -7,10 +7,11 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from kvbench.cli.points import describe_point
 from kvbench.fio.launch import LiveCounters
 from kvbench.plan import Cell
 from kvbench.store.records import CellRecord
-from kvbench.units import format_bandwidth, format_clock, format_count, format_size
+from kvbench.units import format_bandwidth, format_clock, format_count
 
 
 class LiveView:
@@ -80,10 +81,10 @@ class LiveView:
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
         """Say at once when fio did not end as it should."""
         if record.end != "exited" or record.exit_code != 0:
-            how = record.end if record.end != "exited" else f"exit code {record.exit_code}"
+            hows = {"interrupted": "was stopped", "timeout": "did not end in time"}
+            how = hows.get(record.end, f"ended with exit code {record.exit_code}")
             self._console.print(
-                f"cell {cell.cell_id} {cell.workload}: fio ended with {how}; kept, and told in "
-                "the report",
+                f"cell {cell.cell_id} {cell.workload}: fio {how}; kept, and told in the report",
                 soft_wrap=True,
                 markup=False,
             )
@@ -96,7 +97,8 @@ class LiveView:
         since_s, before = self._last
         self._last = (counters.elapsed_s, moved)
         span_s = counters.elapsed_s - since_s
-        if span_s <= 0 or moved <= before:
+        # Between two ticks of a running job only: the first one also holds fio's start.
+        if before == 0 or span_s <= 0 or moved <= before:
             return ""
         bytes_per_s = (moved - before) / span_s
         shown = format_bandwidth(bytes_per_s)
@@ -107,18 +109,7 @@ class LiveView:
 
 
 def describe_cell(cell: Cell, repetitions: int) -> str:
-    """Return what a cell is, in words: ``iops-ladder 4 KiB depth 32 (2/3)``."""
+    """Return what a cell is, in words: ``iops-ladder: 4 KiB, depth 32 (2/3)``."""
     if cell.purpose == "ceiling":
         return f"host ceiling, shape of {cell.workload}"
-    parts = [cell.workload]
-    for name, value in cell.parameters.items():
-        field = name.rsplit(".", 1)[-1]
-        if field == "block_size":
-            parts.append(format_size(float(value)))
-        elif field == "queue_depth":
-            parts.append(f"depth {value}")
-        else:
-            parts.append(f"{field} {value}")
-    if cell.alone:
-        parts.append(f"{cell.alone} alone")
-    return f"{' '.join(parts)} ({cell.repetition}/{repetitions})"
+    return f"{cell.workload}: {describe_point(cell)} ({cell.repetition}/{repetitions})"

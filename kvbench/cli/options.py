@@ -66,8 +66,8 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--span",
         metavar="SIZE",
-        help="use only the first SIZE bytes of TARGET; the size of the default target "
-        "(default: all of it; 2GiB)",
+        help="use only the first SIZE bytes of TARGET, or of kvbench's own file, which is made "
+        "that large (default: all of TARGET; 2GiB of kvbench's own)",
     )
     where.add_argument(
         "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
@@ -118,7 +118,7 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
         may_write=spec.own_file or arguments.destroy is not None,
         huge_pages_free=None if only_shown else probe.huge_pages_free(),
         runtime_s=runtime,
-        span_bytes=None if default else span,
+        span_bytes=(span or target.DEFAULT_SIZE_BYTES) if default else span,
     )
     return Choice(plan=plan, identity=identity, default_target=default)
 
@@ -154,9 +154,9 @@ def _target(
 ) -> tuple[TargetSpec, Identity | None, bool]:
     if arguments.target is None:
         path = target.default_path(arguments.results)
-        size = span or target.DEFAULT_SIZE_BYTES
+        # A larger file of an earlier run serves as it is, so that this run can be resumed.
+        size = max(span or target.DEFAULT_SIZE_BYTES, target.size_there(path))
         spec = TargetSpec(path=str(path), kind="file", size_bytes=size, own_file=True)
-        target.needs_making(path, size)
         return spec, None, True
     identity = guard.check_readable(arguments.target)
     spec = TargetSpec(

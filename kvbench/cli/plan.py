@@ -1,10 +1,10 @@
 """``kvbench plan``: what ``run`` would do."""
 
 import argparse
-from collections import Counter
 
 from kvbench.cli import output
 from kvbench.cli.options import add_plan_arguments, choose
+from kvbench.cli.points import describe_point, sweep_order
 from kvbench.errors import ExitCode
 from kvbench.plan import Plan
 from kvbench.units import format_clock, format_size
@@ -88,12 +88,15 @@ def describe(plan: Plan) -> list[str]:
         lines.append(f"writes      {writes}")
     else:
         lines.append("writes      none")
-    points = Counter((cell.workload, cell.role) for cell in plan.cells if cell.repetition == 1)
     lines.append("")
-    lines.append(f"{'workload':<22}{'role':<14}points")
-    lines += [f"{name:<22}{role:<14}{count}" for (name, role), count in sorted(points.items())]
+    for workload in plan.workloads:
+        lines.append(f"{workload.name} ({workload.role}, {workload.evidence})")
+        points = [c for c in plan.cells if c.repetition == 1 and c.workload == workload.name]
+        for cell in sorted(points, key=sweep_order):
+            time_s = cell.timing.ramp_s + cell.timing.runtime_s
+            lines.append(f"  {describe_point(cell):<58}{plan.repetitions} x {time_s:.2g} s")
     ceilings = sum(cell.purpose == "ceiling" for cell in plan.cells)
     if ceilings:
-        lines.append(f"{'(host ceiling)':<22}{'':<14}{ceilings}, once, on fio's null engine")
+        lines.append(f"host ceiling: {ceilings} cells, once, on fio's null engine")
     lines += [f"skipped     {skipped.workload}: {skipped.reason}" for skipped in plan.skipped]
     return lines

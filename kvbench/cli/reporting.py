@@ -70,11 +70,12 @@ def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
         "cells": [
             {
                 "cell_id": cell.cell.cell_id,
+                "point_id": cell.cell.point_id,
+                "repetition": cell.cell.repetition,
                 "outcome": cell.outcome,
                 "findings": cell.findings,
             }
             for cell in reported.run.cells
-            if cell.findings
         ],
         "damage": reported.run.damage,
         "files": [str(path) for path in files],

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--label", default="", metavar="TEXT", help="a note that names this run")
     how.add_argument(
-        "--resume", metavar="RUN", help="add the cells that a stopped run lacks; takes no options"
+        "--resume",
+        metavar="RUN",
+        help="add the cells that a stopped run lacks; what it measures stays as stored",
     )
     how.add_argument(
         "--yes", action="store_true", help="with --destroy: do not ask, there is no terminal"
@@ -77,7 +79,7 @@ def _take_target(choice: Choice, arguments: argparse.Namespace, held: ExitStack)
     """Make the default target when it is not there, pass the guard, and lock the target."""
     plan = choice.plan
     path = Path(plan.target.path)
-    if choice.default_target and target.needs_making(path, plan.target.size_bytes):
+    if choice.default_target and target.size_there(path) < plan.target.size_bytes:
         if path.exists():
             with lease.hold(guard.check_readable(str(path)), exclusive=False):
                 pass  # in use by another run: this raises before that run's target is replaced
@@ -133,8 +135,6 @@ def _check_mode(plan: Plan, identity: Identity) -> None:
         )
 
 
-def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
-    """Really read the target with the plan's engine, in the shape that needs most of the host."""
 def _check_memory(plan: Plan) -> None:
     """A plan that is made now leaves out what lacks memory; one that is resumed cannot."""
     needed = max(huge_pages_needed([p.stream for p in cell.placed]) for cell in plan.cells)
@@ -146,6 +146,8 @@ def _check_memory(plan: Plan) -> None:
         )
 
 
+def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
+    """Really read the target with the plan's engine, in the shape that needs most of the host."""
     streams = [placed.stream for cell in plan.cells for placed in cell.placed]
     registered = [stream for stream in streams if stream.shape == "throughput"]
     # Registered buffers are locked memory: depth x block is what a memlock limit refuses.
@@ -234,6 +236,19 @@ def _record(
 
 def _resume(arguments: argparse.Namespace) -> int:
     """Go on with a run that was stopped: the same plan, only the cells that are missing."""
+    fresh = argparse.ArgumentParser()
+    add_arguments(fresh)
+    kept = ("resume", "results", "destroy", "yes", "quiet", "json", "command")
+    given = sorted(
+        name
+        for name, value in vars(arguments).items()
+        if name not in kept and value != fresh.get_default(name)
+    )
+    if given:
+        raise UsageError(
+            f"--resume goes on with the stored plan and does not take {', '.join(given)}",
+            hint="leave them out, or start a new run",
+        )
     archive = read_run(find_run(arguments.results, arguments.resume))
     plan = archive.record.plan
     ends = {cell.record.cell.cell_id: cell.record.end for cell in archive.cells}
@@ -253,6 +268,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         guard.same_device(identity)
         _enter(plan, identity, arguments, held)
         _still_written(plan, identity, archive.record.written)
+        _check_memory(plan)
         _check_engine(plan, tool, identity)
         writer = RunWriter.reopen(archive.folder, again)
         return _measure(arguments, plan, tool, identity, writer, stop, done)
@@ -268,7 +284,6 @@ def _measure(
     done: frozenset[str] = frozenset(),
 ) -> int:
     from kvbench.cli.live import LiveView
-        _check_memory(plan)
 
     quiet = arguments.quiet or arguments.json
     with LiveView(quiet=quiet, repetitions=plan.repetitions) as view:

@@ -33,6 +33,7 @@ COLUMNS: dict[str, str] = {
     "io_count": "int64",
     "censored": "bool",
     "outcome": "str",
+    "findings": "str",
     "reason": "str",
 }
 KEY = ["cell_id", "stream", "direction", "metric"]
@@ -64,6 +65,7 @@ def measurements_table(run: MeasuredRun) -> "pd.DataFrame":
             "io_count": measured.io_count,
             "censored": measured.censored,
             "outcome": cell.outcome,
+            "findings": _found(cell, measured.stream),
             "reason": measured.reason,
         }
         for cell in run.cells
@@ -72,6 +74,12 @@ def measurements_table(run: MeasuredRun) -> "pd.DataFrame":
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     check_table(table)
     return table
+
+
+def _found(cell: MeasuredCell, stream: str) -> str:
+    """Return the names of the checks that found something about the stream or the whole cell."""
+    checks = [f.check for f in cell.findings if f.stream in (None, stream) and f.severity != "note"]
+    return ";".join(dict.fromkeys(checks))
 
 
 def _nothing(cell: MeasuredCell) -> Iterator[Measurement]:

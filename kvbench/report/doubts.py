@@ -19,6 +19,9 @@ PAGE_CACHE = (
     "no number here describes the device"
 )
 
+SPAN_PERCENT_MIN = 90.0  # of the device; below it the report says how much was touched
+SUSTAINED_S_MIN = 60.0  # a shorter cell may live from a write cache or a cool controller
+
 
 class Marks(Struct, frozen=True):
     """Doubts that concern some cells, by their sentence and by their mark."""
@@ -96,6 +99,7 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
     for skipped in plan.skipped:
         text = f"workload {short(skipped.workload)} was not run: {sentence(skipped.reason)}"
         yield Doubt(level="note", text=text)
+    yield from _what_it_does_not_say(run)
     if plan.repetitions < INTERVAL_N_MIN:
         yield Doubt(level="note", text=_few_repetitions(plan.repetitions))
     projected = [short(w.name) for w in plan.workloads if w.evidence == "projected"]
@@ -104,6 +108,32 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         yield Doubt(level="note", text=f"projected, not shipping software: {names}")
     for check, group in _by_check(run, "note").items():
         yield Doubt(level="note", text=_group_words(check, group))
+
+
+def _what_it_does_not_say(run: MeasuredRun) -> Iterable[Doubt]:
+    """Yield what the size, the time and the place of the measurement leave open."""
+    facts = {fact.name: fact.value for fact in run.record.facts}
+    measured = [cell for cell in run.record.plan.cells if cell.purpose == "measure"]
+    if facts.get("virtual_machine") == "yes":
+        text = (
+            "a virtual machine: its host's cache and other guests are measured too, so compare "
+            "only what one run measured"
+        )
+        yield Doubt(level="note", text=text)
+    device = facts.get("device_bytes") or ""
+    spans = [p.offset_bytes + p.size_bytes for cell in measured for p in cell.placed]
+    if device.isdecimal() and device.isascii() and spans and int(device[:24]) > 0:
+        share = 100 * max(spans) / int(device[:24])
+        if share < SPAN_PERCENT_MIN:
+            text = (
+                f"{format_size(max(spans))} of the {format_size(int(device[:24]))} device were "
+                "touched: nothing is said of its whole span, or of a cache that holds so much"
+            )
+            yield Doubt(level="note", text=text)
+    longest_s = max((cell.timing.runtime_s for cell in measured), default=0.0)
+    if 0 < longest_s < SUSTAINED_S_MIN:
+        text = f"no cell ran longer than {longest_s:g} s: nothing is said of sustained load"
+        yield Doubt(level="note", text=text)
 
 
 def end_words(run: MeasuredRun) -> str:

@@ -38,7 +38,8 @@ def _lines(view: ReportView) -> Iterator[str]:
             yield table.caption.upper()
             yield _line(_HEAD)
             for group in table.groups:
-                yield _cut(f"{group.workload} [{group.evidence}] {group.summary}", COLUMNS)
+                words = f"{group.workload} [{group.evidence}] {group.summary}"
+                yield from (_cut(line, COLUMNS) for line in wrap(words, COLUMNS))
                 for row in group.rows:
                     yield from _row(table, row)
     if any(role.tables for role in view.roles):

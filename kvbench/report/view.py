@@ -53,7 +53,7 @@ def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
     doubts = list_doubts(run, marks)
     state: Level = doubts[0].level if doubts else "note"
     return ReportView(
-        title=f"kvbench: {short(plan.target.path)}",
+        title=f"kvbench: {short(run.record.label or plan.target.path)}",
         verdict=_verdict(run),
         state=state,
         alerts=alerts(run),
@@ -80,11 +80,14 @@ def _verdict(run: MeasuredRun) -> str:
         f"{count} {'workload' if count == 1 else 'workloads'}, "
         f"{plan.repetitions} {'repetition' if plan.repetitions == 1 else 'repetitions'}"
     )
-    outcomes = [cell.outcome for cell in run.cells]
+    outcomes = [cell.outcome for cell in run.cells if cell.cell.purpose == "measure"]
+    ceilings = len(run.cells) - len(outcomes)
     counts = ", ".join(
         f"{outcomes.count(outcome)} {outcome}"
         for outcome in ("valid", "doubtful", "invalid", "failed")
     )
+    if ceilings:
+        counts += f", and {ceilings} of the host's ceiling"
     parts = [f"{cells_words(len(outcomes))}: {counts}", end_words(run) or "the run is complete"]
     if not plan.direct:
         parts.append("buffered, so page-cache-bound")

@@ -292,6 +292,33 @@ def test_a_stopped_run_is_resumed_to_its_end(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_is_resumed_takes_no_other_options(done_run: Path) -> None:
+    done = kvbench("run", "--resume", "latest", "--repetitions", "9", "--seed", "3", cwd=done_run)
+    assert done.returncode == ExitCode.USAGE
+    assert "repetitions, seed" in done.stderr
+
+
+def test_a_smaller_span_leaves_the_default_target_as_it_is(done_run: Path) -> None:
+    target = done_run / "results" / "target.dat"
+    before = target.stat()
+    done = kvbench(
+        "run", "--workload", SMALL, "--span", "32MiB", "--repetitions", "1", "--json", cwd=done_run
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    after = target.stat()
+    assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
+    folder = Path(json.loads(done.stdout)["folder"])
+    run = read_run(done_run / folder)
+    assert max(p.size_bytes for c in run.record.plan.cells for p in c.placed) == 32 * MIB
+    shutil.rmtree(done_run / folder)
+
+
+def test_doctor_looks_at_a_target_named_by_a_relative_path(done_run: Path) -> None:
+    done = kvbench("doctor", "results/target.dat", cwd=done_run)
+    assert done.returncode == ExitCode.OK, done.stdout + done.stderr
+    assert "io uring" in done.stdout
+
+
 def test_a_file_of_the_user_is_only_read(folder: Path) -> None:
     path = folder / "mine: a b.dat"
     path.write_bytes(os.urandom(64 * MIB))

@@ -9,7 +9,7 @@ from kvbench.measure.model import MeasuredRun
 from kvbench.report import view
 from kvbench.report.curves import CURVES_MAX, quantiles
 from kvbench.report.model import BarPanel, CurvePanel, DepthPanel, ReportView, Row, Value
-from kvbench.units import KIB
+from kvbench.units import GIB, KIB
 from tests.report.example import (
     BLOCKS,
     CHUNKS,
@@ -58,17 +58,34 @@ def value_of(report: ReportView, workload: str, row: int, metric: str) -> Value:
 def test_the_verdict_says_what_was_tested_and_how_it_went(report: ReportView) -> None:
     assert report.verdict == (
         "results/target.bin (file, 4 GiB): suite quick, 5 workloads, 3 repetitions. "
-        "93 cells: 79 valid, 12 doubtful, 1 invalid, 1 failed; the run is complete."
+        "78 cells: 64 valid, 12 doubtful, 1 invalid, 1 failed, and 15 of the host's ceiling; "
+        "the run is complete."
     )
     assert report.state == "bad"
 
 
 def test_a_clean_run_is_not_doubtful() -> None:
     report = seen(make_run([BLOCKS], judge=all_valid, repetitions=8))
-    assert report.doubts == ()
+    (time,) = report.doubts
+    assert (time.level, time.text) == (
+        "note",
+        "no cell ran longer than 1 s: nothing is said of sustained load",
+    )
     assert report.alerts == ()
     assert report.problems == ()
     assert report.state == "note"
+
+
+def test_what_a_measurement_leaves_open_is_said() -> None:
+    run = make_run([BLOCKS], judge=all_valid, repetitions=8)
+    facts = (
+        Fact(name="virtual_machine", value="yes"),
+        Fact(name="device_bytes", value=str(256 * GIB)),
+    )
+    record = replace(run.record, facts=facts)
+    texts = [doubt.text for doubt in seen(replace(run, record=record)).doubts]
+    assert any(text.startswith("a virtual machine") for text in texts)
+    assert any("of the 256 GiB device were touched" in text for text in texts)
 
 
 def test_doubts_are_worst_first(report: ReportView) -> None:
@@ -204,7 +221,7 @@ def test_excluded_repetitions_are_counted(report: ReportView) -> None:
 def test_tenants_have_rows_mixed_and_alone_and_their_ratio(report: ReportView) -> None:
     rows = rows_of(report, "three-tenants")
     assert [row.setting for row in rows] == ["mixed"] * 3 + ["alone"] * 3
-    assert value_of(report, "three-tenants", 0, "latency_p99").versus == "2.4 x alone"
+    assert value_of(report, "three-tenants", 0, "latency_p99").versus == "2.40 x alone"
     assert value_of(report, "three-tenants", 3, "latency_p99").versus == ""
 
 

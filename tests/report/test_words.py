@@ -99,7 +99,7 @@ def test_a_latency_beyond_what_fio_sees_is_a_lower_bound() -> None:
         ("iops", "1/s", 19_100.0, "19.1k IOPS"),
         ("latency_p99", "s", 84.2e-6, "84.2 µs"),
         ("request_rate", "1/s", 812.0, "812 requests/s"),
-        ("latency_p99_mixed_over_alone", "1", 2.4, "2.4 x"),
+        ("latency_p99_mixed_over_alone", "1", 2.4, "2.40 x"),
         ("host_ceiling_share", "%", 0.03, "0.03 %"),
         ("of-another-version", "furlong", 2.0, "2.00 furlong"),
     ],
