@@ -116,7 +116,11 @@ def _panel(
 ) -> DepthPanel | None:
     series = []
     unit = ""
-    for colour, ladder in enumerate(ladders):
+    families = list(dict.fromkeys(_family(ladder) for ladder in ladders))
+    seen: dict[str, int] = {}
+    for ladder in ladders:
+        family = _family(ladder)
+        variant = seen[family] = seen.get(family, -1) + 1
         found = _summaries(index, ladder, metric)
         if len(found) < 2:
             continue
@@ -124,7 +128,8 @@ def _panel(
         series.append(
             DepthSeries(
                 label=ladder[0],
-                colour=colour,
+                colour=families.index(family),
+                variant=variant,
                 depth=tuple(float(depth) for depth, _ in found),
                 median=tuple(s.median for _, s in found if s.median is not None),
                 dots=tuple((float(depth), value) for depth, s in found for value in s.values),
@@ -143,6 +148,11 @@ def _panel(
         from_zero=is_rate,
         series=tuple(series),
     )
+
+
+def _family(ladder: Ladder) -> str:
+    """Return what the lines of one colour have in common: the first words of the label."""
+    return ladder[0].split(", ", 1)[0]
 
 
 def _describe(metric: str, unit: str, series: DepthSeries) -> str:

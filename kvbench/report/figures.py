@@ -29,6 +29,7 @@ LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.74, 0.14, 0.3, 0.42
 LEGEND_ROW_IN = 0.178
 LEGEND_CHARS_MAX = 34  # of a label that shares its row with another
 FONT_PT = 9
+LINES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 TICK_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 BARS_PER_ROW = 3
@@ -107,11 +108,22 @@ def against_depth(panel: DepthPanel, figure_id: str) -> str:
         drawing, axes = new([series.label for series in panel.series])
         for series in panel.series:
             colour = PALETTE[series.colour % len(PALETTE)]
-            marker = MARKERS[series.colour % len(MARKERS)]
-            axes.plot(series.depth, series.median, "-", color=colour, linewidth=1.4)
+            marker = MARKERS[series.variant % len(MARKERS)]
+            line = LINES[series.variant % len(LINES)]
+            axes.plot(series.depth, series.median, line, color=colour, linewidth=1.4)
             x, y = zip(*series.dots, strict=True)
             axes.plot(x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0)
-            handles.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=1.4))
+            handles.append(
+                Line2D(
+                    [],
+                    [],
+                    color=colour,
+                    linestyle=line,
+                    marker=marker,
+                    markersize=4,
+                    linewidth=1.4,
+                )
+            )
         depths = sorted({depth for series in panel.series for depth in series.depth})
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(FixedLocator(thinned(depths)))

@@ -105,10 +105,15 @@ class CurvePanel(Struct, frozen=True, kw_only=True):
 
 
 class DepthSeries(Struct, frozen=True, kw_only=True):
-    """A metric against queue depth.  ``dots`` has (depth, value) of every repetition."""
+    """A metric against queue depth.  ``dots`` has (depth, value) of every repetition.
+
+    Lines that share the first words of their label (a block size) share a ``colour``; the
+    ``variant`` tells them apart by dashes.
+    """
 
     label: str
     colour: int
+    variant: int
     depth: tuple[float, ...]
     median: tuple[float, ...]
     dots: tuple[tuple[float, float], ...]

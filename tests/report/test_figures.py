@@ -45,6 +45,7 @@ DEPTH = DepthPanel(
         DepthSeries(
             label="512 B",
             colour=0,
+            variant=0,
             depth=(1.0, 8.0, 64.0),
             median=(9e3, 6e4, 9e4),
             dots=((1.0, 8e3), (1.0, 1e4), (8.0, 6e4), (64.0, 9e4)),
@@ -52,6 +53,7 @@ DEPTH = DepthPanel(
         DepthSeries(
             label="4 KiB",
             colour=1,
+            variant=0,
             depth=(1.0, 8.0),
             median=(8e3, 5e4),
             dots=((1.0, 8e3), (8.0, 5e4)),
