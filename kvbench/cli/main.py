@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "show": "print the fio job of a workload, which plain fio runs as it is",
     "report": "rebuild the report of a stored run from its archive",
     "size": "print the KV bytes of a model: token, block, page, chunk, layer, sequence",
+    "breakeven": "say from which context on the measured drive reloads faster than a GPU computes",
     "doctor": "say what on this machine would spoil a measurement, and what mends it",
 }
 

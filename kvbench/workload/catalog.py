@@ -76,7 +76,7 @@ def _files(folder: Path) -> dict[str, Path]:
     """Return the files of a catalog folder by name; those that start with "_" are templates."""
     return {
         path.stem: path
-        for path in sorted(folder.glob("*.toml"))
+        for path in sorted(folder.glob("*.toml"), key=lambda path: path.stem)
         if not path.stem.startswith("_") and path.stem not in OTHER_DATA
     }
 

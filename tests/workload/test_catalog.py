@@ -6,7 +6,7 @@ import pytest
 
 from kvbench.errors import UsageError
 from kvbench.plan import TargetSpec, make_plan, min_target_bytes
-from kvbench.units import GIB
+from kvbench.units import GIB, MIB
 from kvbench.workload import catalog, kv, load, streams, sweep
 from kvbench.workload.load import load_workload
 from kvbench.workload.schema import Suite
@@ -21,6 +21,19 @@ def test_every_workload_of_the_catalog_loads_and_says_where_it_is_from() -> None
         w.name for w in workloads
     }
     assert all(len(w.source) > 40 and w.primary for w in workloads)
+
+
+def test_every_workload_of_the_catalog_says_what_it_lacks_and_fits_the_default_target() -> None:
+    for workload in catalog.list_workloads():
+        assert len(workload.cannot_express) > 40, workload.name
+        assert min_target_bytes(workload) <= QUICK_TARGET.size_bytes, workload.name
+
+
+def test_sizes_that_software_derives_from_a_model_are_derived_here_too() -> None:
+    derived = {w.name: w for w in catalog.list_workloads() if w.derivation}
+    assert set(derived) >= {"vllm-block", "vllm-slotfile", "lmcache-chunk", "rawblock-split"}
+    assert derived["vllm-block-mla"].streams[0].max_block_bytes == 1_124_352
+    assert derived["rawblock-split"].streams[0].chunk_bytes == 20 * MIB
 
 
 def test_templates_and_tables_of_models_are_not_listed() -> None:
@@ -115,6 +128,36 @@ def test_quick_fits_its_time_and_its_target() -> None:
     )
     assert plan.expected_s <= QUICK_SECONDS_MAX
     assert suite.repetitions == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "at_least_s", "at_most_s"),
+    [("smoke", 10, 30), ("standard", 20 * 60, 30 * 60), ("full", 40 * 60, 70 * 60)],
+)
+def test_a_suite_takes_the_time_that_it_is_for(
+    name: str, at_least_s: float, at_most_s: float
+) -> None:
+    suite = catalog.find_suite(name)
+    plan = make_plan(
+        catalog.suite_workloads(suite),
+        QUICK_TARGET,
+        repetitions=suite.repetitions,
+        seed=1,
+        may_write=True,
+    )
+    assert at_least_s <= plan.expected_s <= at_most_s
+
+
+def test_suites_grow_and_the_largest_leaves_nothing_out() -> None:
+    names = [set(catalog.find_suite(n).workloads) for n in ("smoke", "quick", "standard", "full")]
+    assert names[0] | names[1] < names[2] < names[3]
+    assert names[3] == set(catalog.workload_names())
+
+
+def test_smoke_runs_on_a_small_target() -> None:
+    workloads = catalog.suite_workloads(catalog.find_suite("smoke"))
+    assert all(min_target_bytes(w) <= 256 * MIB for w in workloads)
+    assert {w.role for w in workloads} == {"memory", "performance", "capacity"}
 
 
 def test_writers_of_quick_stay_away_from_what_the_others_read() -> None:

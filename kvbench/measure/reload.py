@@ -1,0 +1,206 @@
+"""A measured run -> the reloads in it: how long one read of a KV block or chunk took.  Pure.
+
+Everything is looked up from the plan, so that a point that was not measured says so.  Only the
+summaries are used, so invalid and failed cells never count.
+"""
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Literal
+
+from msgspec import Struct
+
+from kvbench.measure.model import MeasuredRun, Summary
+from kvbench.metrics import METRICS
+from kvbench.units import KIB
+from kvbench.workload.schema import Evidence, Role, Stream, SweepValue, Workload
+from kvbench.workload.sweep import points
+
+RELOAD_BYTES_MIN = 64 * KIB  # below this a read is a row or a lookup, not a KV block
+RELOAD_ROLES: tuple[Role, ...] = ("performance", "capacity")
+NOT_RUN = "no cell of this point is in the archive"
+
+_Key = tuple[str, tuple[tuple[str, SweepValue], ...], str | None, str, str]
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """One metric over the ``n`` repetitions that count: the median and its spread, in ``unit``.
+
+    ``value`` is None when it was not measured, and ``reason`` says why; beside a value the reason
+    says what some repetitions lack.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    interval: Literal["95 %", "range", "none"]
+    n: int
+    unit: str
+    reason: str
+
+
+class ReloadPoint(Struct, frozen=True, kw_only=True):
+    """One measured request that stands for a reload, ``in_flight`` of them at once.
+
+    Behind a barrier the request is the whole group; else it is one block, and its time the latency
+    of one read.  ``request_count`` is over all repetitions.  ``excluded`` counts repetitions that
+    were invalid or failed.
+    """
+
+    workload: str
+    role: Role
+    evidence: Evidence
+    parameters: dict[str, SweepValue]
+    stream: Stream
+    alone: bool  # one tenant of several, measured by itself
+    others: int  # streams beside it in the same cell
+    request_bytes: int
+    in_flight: int
+    p50: Figure
+    p99: Figure
+    bandwidth: Figure
+    request_count: int
+    excluded: int
+    doubts: tuple[str, ...]
+
+
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """A read stream of the run that stands for no reload, and why."""
+
+    workload: str
+    stream: str
+    reason: str
+
+
+class Reloads(Struct, frozen=True, kw_only=True):
+    """The reloads of a run in the plan's order, and the read streams left out."""
+
+    points: tuple[ReloadPoint, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def find_reloads(run: MeasuredRun, workload: str | None = None) -> Reloads:
+    """Return the reloads of ``run``.
+
+    Args:
+        run: the measured run.
+        workload: only this one, which may then rest on projected evidence; None is all that
+            do not.
+    """
+    summaries = {
+        _key(s.workload, s.parameters, s.alone, s.stream, s.metric): s
+        for s in run.summaries
+        if s.purpose == "measure" and s.direction == "read"
+    }
+    found: list[ReloadPoint] = []
+    left_out: dict[LeftOut, None] = {}
+    for member in run.record.plan.workloads:
+        if workload not in (None, member.name):
+            continue
+        for parameters, alone, others, stream in _read_streams(member):
+            reason = _unfit(member, stream, named=workload is not None)
+            if reason:
+                left_out[LeftOut(workload=member.name, stream=stream.name, reason=reason)] = None
+            else:
+                found.append(_point(member, parameters, alone, others, stream, summaries))
+    return Reloads(points=tuple(found), left_out=tuple(left_out))
+
+
+def _read_streams(
+    workload: Workload,
+) -> Iterator[tuple[dict[str, SweepValue], str | None, int, Stream]]:
+    """Yield parameters, who is alone, how many are beside it, and each stream that reads."""
+    for streams, parameters in points(workload.streams, workload.sweep):
+        reading = [stream for stream in streams if stream.reads]
+        for stream in reading:
+            yield parameters, None, len(streams) - 1, stream
+        if workload.isolate:
+            for stream in reading:
+                yield parameters, stream.name, 0, stream
+
+
+def _unfit(workload: Workload, stream: Stream, *, named: bool) -> str:
+    """Return why a stream stands for no reload, "" when it does."""
+    if workload.role not in RELOAD_ROLES:
+        return f"role {workload.role} reads rows and lookups, not blocks or chunks"
+    if stream.unit_bytes < RELOAD_BYTES_MIN:
+        return f"its reads are smaller than {RELOAD_BYTES_MIN // KIB} KiB"
+    if workload.evidence == "projected" and not named:
+        return "it rests on projected evidence and was not named"
+    if stream.direction == "mixed":
+        return "it also writes, so how many reads are in flight is not known"
+    if len(stream.block_mix) > 1:
+        return "its reads are of several sizes"
+    if stream.rate_iops is not None:
+        return "its rate is paced, so how many reads are in flight is not known"
+    return ""
+
+
+def _point(
+    workload: Workload,
+    parameters: dict[str, SweepValue],
+    alone: str | None,
+    others: int,
+    stream: Stream,
+    summaries: dict[_Key, Summary],
+) -> ReloadPoint:
+    def of(metric: str) -> Summary | None:
+        return summaries.get(_key(workload.name, parameters, alone, stream.name, metric))
+
+    # A point in which nothing counts still has one summary: of iops, with the reason.
+    whole = of("iops")
+    missing = (whole.reason if whole is not None else "") or NOT_RUN
+    kind = "request" if stream.barrier else "latency"
+    half = of(f"{kind}_p50")
+    known = half or whole
+    block = stream.max_block_bytes
+    return ReloadPoint(
+        workload=workload.name,
+        role=workload.role,
+        evidence=workload.evidence,
+        parameters=parameters,
+        stream=stream,
+        alone=alone is not None,
+        others=others,
+        request_bytes=block * stream.queue_depth if stream.barrier else block,
+        in_flight=stream.jobs if stream.barrier else stream.jobs * stream.queue_depth,
+        p50=_figure(half, f"{kind}_p50", missing),
+        p99=_figure(of(f"{kind}_p99"), f"{kind}_p99", missing),
+        bandwidth=_figure(of("bandwidth"), "bandwidth", missing),
+        request_count=half.io_count if half is not None else 0,
+        excluded=known.excluded if known is not None else 0,
+        doubts=known.doubts if known is not None else (),
+    )
+
+
+def _figure(summary: Summary | None, metric: str, missing: str) -> Figure:
+    unit = METRICS[metric].unit
+    if summary is None:
+        return _none(unit, missing)
+    value = summary.median
+    if value is None:
+        return _none(unit, summary.reason or missing)
+    if summary.censored:
+        return _none(unit, "some of it lies beyond what fio can see (17.1 s)")
+    if not 0 < value < float("inf"):
+        return _none(unit, f"{value:g} is no figure to compute with")
+    bounds = [b if b is not None and isfinite(b) else None for b in (summary.low, summary.high)]
+    return Figure(
+        value=value,
+        low=bounds[0],
+        high=bounds[1],
+        interval=summary.interval if None not in bounds else "none",
+        n=summary.n,
+        unit=unit,
+        reason=summary.reason,
+    )
+
+
+def _none(unit: str, reason: str) -> Figure:
+    return Figure(value=None, low=None, high=None, interval="none", n=0, unit=unit, reason=reason)
+
+
+def _key(
+    workload: str, parameters: dict[str, SweepValue], alone: str | None, stream: str, metric: str
+) -> _Key:
+    return workload, tuple(sorted(parameters.items())), alone, stream, metric
