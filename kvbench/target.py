@@ -1,53 +1,59 @@
 """Make, fill and prove the file that kvbench uses when it is given no target.
 
-The file and its record lie in the results folder.  The record binds the file by its inode, so
-that a file of somebody else under the same name is never taken for kvbench's own.
+The file and its record lie in the results folder.  ``host.ownership`` tells it from a file of
+somebody else under the same name.
 """
 
 import errno
 import os
+import secrets
 import shutil
+import threading
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from kvbench.errors import EnvironmentMissing, Refused, StoreError
+from kvbench.errors import (
+    EnvironmentMissing,
+    Interrupted,
+    KvbenchError,
+    Refused,
+    StoreError,
+    UsageError,
+)
 from kvbench.fio.jobfile import escape_path, render_fill
 from kvbench.fio.launch import launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
+from kvbench.host import ownership
 from kvbench.host.extents import prove_written
 from kvbench.host.model import Written
+from kvbench.host.probe import identify
 from kvbench.units import GIB, MIB, format_size
 
 DEFAULT_SIZE_BYTES = 2 * GIB
 _FILE = "target.dat"
-_RECORD = "target.json"
 _SPARE_BYTES = 64 * MIB  # left free beside the file, so that results can still be stored
 _FILL_RATE_MIN = 10 * MIB  # bytes per second; a slower fill is taken for a hang
 
 
-class _Own(Struct, frozen=True):
-    device: int
-    inode: int
-    size_bytes: int
-
-
 def default_path(results: Path) -> Path:
-    """Return where the embedded default target lies."""
-    return results.resolve() / _FILE
+    """Return where the embedded default target lies.
+
+    Raises:
+        UsageError: the folder cannot be reached by its name.
+    """
+    try:
+        return results.resolve() / _FILE
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
+        raise UsageError(f"this results folder cannot be reached: {error}") from None
 
 
 def is_own(path: Path) -> bool:
     """Return whether kvbench made this very file."""
     try:
-        own = msgspec.json.decode((path.parent / _RECORD).read_bytes(), type=_Own)
-        status = path.stat()
-    except (OSError, msgspec.DecodeError):
+        return path.name == _FILE and ownership.is_own(identify(str(path)))
+    except (OSError, KvbenchError):
         return False
-    return path.name == _FILE and (own.device, own.inode) == (status.st_dev, status.st_ino)
 
 
 def size_there(path: Path) -> int:
@@ -78,18 +84,17 @@ def make(path: Path, size_bytes: int) -> None:
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        free = shutil.disk_usage(folder).free
+        # A smaller file of an earlier run gives its space back, once it is known to suffice.
+        free = shutil.disk_usage(folder).free + size_there(path)
         if free < size_bytes + _SPARE_BYTES:
             raise _no_space(path, size_bytes, free)
+        path.unlink(missing_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
+            ownership.mark_own(descriptor, folder, secrets.token_hex(16))
             _reserve(descriptor, size_bytes)
-            status = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        own = _Own(device=status.st_dev, inode=status.st_ino, size_bytes=size_bytes)
-        (folder / _RECORD).write_bytes(msgspec.json.encode(own))
     except OSError as error:
         with suppress(OSError):
             path.unlink(missing_ok=True)
@@ -100,34 +105,51 @@ def make(path: Path, size_bytes: int) -> None:
         ) from error
 
 
-def fill(path: Path, size_bytes: int, *, tool: FioTool, direct: bool, engine: str) -> None:
+def fill(
+    path: Path,
+    size_bytes: int,
+    *,
+    tool: FioTool,
+    direct: bool,
+    engine: str,
+    stop: threading.Event | None = None,
+) -> None:
     """Write the whole file once with incompressible data, through fio.
 
     Raises:
+        StoreError: the disk is full, or the folder beside the file cannot be written.
         EnvironmentMissing: fio could not; the message is fio's own.
+        Interrupted: ``stop`` was set.
     """
     # Named after the file, which the caller holds: what a killed fill left is found and removed.
     folder = path.parent / f".kvbench-fill-{path.stat().st_ino}"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
     try:
         job = folder / "fill.fio"
-        job.write_text(render_fill(str(path), size_bytes, direct=direct, engine=engine))
+        try:
+            folder.mkdir()
+            job.write_text(render_fill(str(path), size_bytes, direct=direct, engine=engine))
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror}", where=str(folder), hint="free space"
+            ) from error
         result = launch(
             [tool.path, "--output-format=json", job.name],
             cwd=folder,
             timeout_s=60 + size_bytes / _FILL_RATE_MIN,
             stdout=folder / "out.json",
             stderr=folder / "err.txt",
+            stop=stop,
         )
         if result.end == "interrupted":
-            raise KeyboardInterrupt
+            raise Interrupted("interrupted while the target was filled", where=str(path))
         said = (folder / "out.json").read_text(errors="replace")
         errors = (folder / "err.txt").read_text(errors="replace")
         if result.end != "exited" or result.exit_code != 0:
             lines = [line for line in (said + errors).splitlines() if line.startswith("fio:")]
             cause = lines[0] if lines else f"fio ended with {result.end}, code {result.exit_code}"
-            raise EnvironmentMissing(
+            full = os.strerror(errno.ENOSPC) in cause
+            raise (StoreError if full else EnvironmentMissing)(
                 f"the target could not be filled: {cause}",
                 where=str(path),
                 hint="free space, or choose another folder with --results",
@@ -163,7 +185,8 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
 
 def _no_space(path: Path, size_bytes: int, free_bytes: int) -> StoreError:
     return StoreError(
-        f"the default target needs {format_size(size_bytes)} and {format_size(free_bytes)} is free",
+        f"the default target needs {format_size(size_bytes)} and {format_size(_SPARE_BYTES)} to "
+        f"spare, and {format_size(free_bytes)} is free",
         where=str(path),
         hint="free space, choose another folder with --results, or give a smaller --span",
     )

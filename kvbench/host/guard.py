@@ -6,12 +6,7 @@ see ``block_objections`` and ``file_objections``.  What cannot be decided is ref
 reason is a file of /proc that cannot be read or a text that is not as expected.
 """
 
-import os
 import re
-from pathlib import PurePosixPath
-
-import msgspec
-from msgspec import Struct
 
 from kvbench.errors import EnvironmentMissing, Refused, UsageError
 from kvbench.host import facts, lease, processes
@@ -20,15 +15,10 @@ from kvbench.host.file_objections import file_objections
 from kvbench.host.identity import ascii_safe, identify, no_permission
 from kvbench.host.machine import MACHINE, Machine
 from kvbench.host.model import Identity
+from kvbench.host.ownership import is_own
 
-OWN_RECORD = "target.json"  # beside the file that kvbench made; binds it by device and inode
 # fio replaces these inside any value (and runs a shell for the second kind), and trims the end.
 _FIO_WOULD_CHANGE = re.compile(r"\$\{|\$(?:pagesize|mb_memory|ncpus)|[;#]|\s$")
-
-
-class _OwnRecord(Struct, frozen=True):
-    device: int
-    inode: int
 
 
 def check_readable(path: str, machine: Machine = MACHINE) -> Identity:
@@ -157,7 +147,7 @@ def _check_consent(
     identity: Identity, destroy: str | None, *, own_file: bool, machine: Machine
 ) -> None:
     if own_file:
-        if not _is_own(identity, machine):
+        if not is_own(identity, machine):
             raise Refused(
                 "is not a file that kvbench made",
                 where=identity.path,
@@ -186,23 +176,6 @@ def _check_consent(
             where=identity.path,
             hint="name the same target twice",
         )
-
-
-def _is_own(identity: Identity, machine: Machine) -> bool:
-    """Whether the record beside the file says that kvbench made this very file."""
-    if identity.kind != "file":
-        return False
-    record = PurePosixPath(identity.real_path).with_name(OWN_RECORD)
-    try:
-        own = msgspec.json.decode(machine.text(str(record)), type=_OwnRecord)
-        number, inode = machine.node(identity.real_path).file_key
-    except (OSError, msgspec.DecodeError, UnicodeEncodeError):
-        return False
-    return (_number(own.device), own.inode) == (number, inode)
-
-
-def _number(device: int) -> str:
-    return f"{os.major(device)}:{os.minor(device)}"
 
 
 def _words(error: Exception) -> str:

@@ -84,6 +84,10 @@ class Machine:
         """Return a whole small file; bytes that are no text survive as surrogates."""
         return os.fsdecode(self.at(path).read_bytes())
 
+    def attribute(self, path: str, name: str) -> str:
+        """Return an extended attribute of a file."""
+        return os.fsdecode(os.getxattr(self.at(path), name))
+
     def text_if_there(self, path: str) -> str | None:
         """Return a whole small file, None when there is none."""
         try:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kvbench.errors import EnvironmentMissing, ExitCode, Refused, UsageError
-from kvbench.host import guard
+from kvbench.host import guard, ownership
 from kvbench.host.machine import LoopBacking
 from kvbench.host.model import Identity
 from tests.host.fakes import ROOT_MOUNT, FakeMachine
@@ -296,7 +296,8 @@ def test_kvbench_own_file_may_be_written_where_the_kernel_does_not_tell_its_user
 ) -> None:
     path = machine.write("/data/target.dat", "x")
     status = path.stat()
-    record = {"device": status.st_dev, "inode": status.st_ino, "size_bytes": 1}
+    record = {"device": status.st_dev, "inode": status.st_ino, "mark": "m"}
+    os.setxattr(path, ownership.ATTRIBUTE, b"m")
     machine.write("/data/target.json", msgspec.json.encode(record).decode())
     machine.process(88, [ROOT_MOUNT])
     machine.opens(88, "/dev/vda")
@@ -547,8 +548,11 @@ def test_only_the_file_that_kvbench_recorded_is_its_own(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="not a file that kvbench made"):
         guard.check_writable(identity, None, own_file=True)
     status = path.stat()
-    record = {"device": status.st_dev, "inode": status.st_ino, "size_bytes": 4096}
+    record = {"device": status.st_dev, "inode": status.st_ino, "mark": "m"}
     (tmp_path / "target.json").write_bytes(msgspec.json.encode(record))
+    with pytest.raises(Refused, match="not a file that kvbench made"):  # an inode that was reused
+        guard.check_writable(identity, None, own_file=True)
+    os.setxattr(path, ownership.ATTRIBUTE, b"m")
     guard.check_writable(identity, None, own_file=True)
     (tmp_path / "target.json").write_bytes(b"\xff garbage")
     with pytest.raises(Refused, match="not a file that kvbench made"):
