@@ -44,7 +44,7 @@ _TIME_UNITS: dict[str, float] = {
     "min": 60.0,
     "h": 3600.0,
 }
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_QUANTITY = re.compile(r"\s*([0-9]{1,24}(?:\.[0-9]{1,24})?)\s*([A-Za-z]*)\s*")
 _SIZE_HINT = "write e.g. 4096, 4KiB, 2MiB or 1GB; KiB is 1024 bytes, KB is 1000"
 
 

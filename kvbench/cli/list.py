@@ -24,7 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
     parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
     )
     output.add_json_argument(parser)
 
@@ -40,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return int(ExitCode.OK)
     table = [
         [key.replace("_", " ") for key in rows[0]],
-        *([str(v) for v in row.values()] for row in rows),
+        *([output.printable(str(v)) for v in row.values()] for row in rows),
     ]
     print("\n".join(_aligned(table)))
     return int(ExitCode.OK)

@@ -7,9 +7,12 @@ import argparse
 import importlib
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, cast
 
 from kvbench import __version__
+from kvbench.cli.output import Unbreakable, advise
 from kvbench.errors import ExitCode, KvbenchError
 
 VERBS: dict[str, str] = {
@@ -42,31 +45,45 @@ class Verb(Protocol):
 def main(argv: list[str]) -> int:
     """Run kvbench with ``argv`` (without the program's name) and return the exit code."""
     try:
-        if argv and argv[0] in VERBS:
-            return _run_verb(argv[0], argv[1:])
-        return _without_verb(argv)
+        return _dispatch(argv)
     except KvbenchError as error:
-        _say(f"error: {error}")
+        advise(f"error: {error}")
         return int(error.exit_code)
     except KeyboardInterrupt:
-        _say("interrupted")
+        advise("interrupted")
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output went away (`kvbench list | head`): nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return int(ExitCode.OK)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        advise(f"error: {where}{error.strerror or error}")
+        _forget_output()
+        return int(ExitCode.ENVIRONMENT)
     except Exception as error:
         if os.environ.get("KVBENCH_TRACEBACK"):
             raise
-        _say(
+        advise(
             f"bug in kvbench: {type(error).__name__}: {error} "
             "(set KVBENCH_TRACEBACK=1 to see where, and report it)"
         )
         return int(ExitCode.BUG)
 
 
+def _dispatch(argv: list[str]) -> int:
+    code = _run_verb(argv[0], argv[1:]) if argv and argv[0] in VERBS else _without_verb(argv)
+    sys.stdout.flush()  # here, where a full disk behind stdout is still told as an error
+    return code
+
+
 def entry() -> None:
     """Console-script entry."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - for good
+            setattr(sys, name, stream)
+    sys.stderr = Unbreakable(sys.stderr)
     sys.exit(main(sys.argv[1:]))
 
 
@@ -74,7 +91,9 @@ def verb_parser(name: str) -> tuple[argparse.ArgumentParser, Verb]:
     """Return the parser of one verb and the verb."""
     verb = cast("Verb", importlib.import_module(f"kvbench.cli.{name}"))
     parser = argparse.ArgumentParser(
-        prog=f"kvbench {name}", description=VERBS[name].capitalize() + ".", allow_abbrev=False
+        prog=f"kvbench {name}",
+        description=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
+        allow_abbrev=False,
     )
     verb.add_arguments(parser)
     return parser, verb
@@ -102,8 +121,10 @@ def _without_verb(argv: list[str]) -> int:
     return int(ExitCode.USAGE)
 
 
-def _say(text: str) -> None:
-    print(f"kvbench: {text}", file=sys.stderr)
+def _forget_output() -> None:
+    """Drop what stdout still holds, or Python would fail on it once more while it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

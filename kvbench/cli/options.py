@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from kvbench import target
+from kvbench.cli import output
 from kvbench.errors import UsageError
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
@@ -70,7 +71,11 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "that large (default: all of TARGET; 2GiB of kvbench's own)",
     )
     where.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
     )
     where.add_argument(
         "--engine",
@@ -96,7 +101,7 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
     With ``only_shown`` nothing will run, so no workload is left out for want of memory.
     """
     workloads, suite, repetitions = _workloads(arguments)
-    span = parse_size(arguments.span, where="--span") if arguments.span else None
+    span = None if arguments.span is None else parse_size(arguments.span, where="--span")
     runtime = None
     if arguments.runtime is not None:
         runtime = parse_duration(arguments.runtime, where="--runtime")

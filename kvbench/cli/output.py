@@ -1,7 +1,10 @@
 """What the verbs share in printing: one JSON document on stdout, advice on stderr."""
 
 import argparse
+import io
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
@@ -14,6 +17,13 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def named_path(text: str) -> Path:
+    """Return a path argument, which must have a name."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return Path(text)
+
+
 def print_json(value: Any) -> None:  # noqa: ANN401 - any record that msgspec can encode
     """Print ``value`` as one indented JSON document."""
     encoded = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
@@ -21,8 +31,46 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any record that msgspec ca
 
 
 def advise(text: str) -> None:
-    """Print advice to stderr."""
-    print(f"kvbench: {text}", file=sys.stderr)
+    """Print advice to stderr, as one line of visible characters."""
+    print(f"kvbench: {printable(text)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with everything that could move a terminal's cursor shown as its number."""
+    return "".join(
+        character if character.isprintable() else f"\\x{ord(character):02x}" for character in text
+    )
+
+
+class Unbreakable(io.TextIOBase):
+    """A stream for progress and advice: when nobody can read it, the work goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the stream's own descriptor."""
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a plain attribute in the base
+        """The stream's own encoding."""
+        return self._stream.encoding
 
 
 def _plain(value: object) -> object:

@@ -1,10 +1,13 @@
 """``kvbench report``: rebuild everything shown of a run from its archive alone."""
 
 import argparse
+import stat
 import sys
 from pathlib import Path
 
 from kvbench.cli import output
+from kvbench.errors import UsageError
+from kvbench.store import layout
 from kvbench.store.read import find_run
 
 
@@ -12,10 +15,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("run", metavar="RUN", help="a run's id, its folder, or 'latest'")
     parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="where the page goes")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="where the tidy table goes")
+    parser.add_argument(
+        "--html", type=output.named_path, metavar="FILE", help="where the page goes"
+    )
+    parser.add_argument(
+        "--csv", type=output.named_path, metavar="FILE", help="where the tidy table goes"
+    )
     parser.add_argument("--text", action="store_true", help="print the summary only, write no file")
     output.add_json_argument(parser)
 
@@ -24,14 +35,35 @@ def execute(arguments: argparse.Namespace) -> int:
     """Measure the archive, write the files, print the summary."""
     from kvbench.cli import reporting
 
+    if arguments.text and (arguments.html or arguments.csv):
+        raise UsageError("--text writes no file, so it does not go with --html or --csv")
     folder = find_run(arguments.results, arguments.run)
+    check_outputs(folder, arguments.html, arguments.csv)
     reported = reporting.read_and_measure(folder)
+    if not arguments.json:  # before the files: a folder that is full must not hide what is known
+        print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
+        sys.stdout.flush()
     files = [] if arguments.text else reporting.write_files(reported, arguments.html, arguments.csv)
     if arguments.json:
         output.print_json(reporting.as_json(reported, files))
-    else:
-        print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
-        for path in files:
-            print(f"wrote {path}")
+    for path in [] if arguments.json else files:
+        print(f"wrote {path}")
     # Making the report succeeded, whatever the run was like; only `run` answers for the run.
     return 0
+
+
+def check_outputs(run: Path, html: Path | None, csv: Path | None) -> None:
+    """Refuse to write over anything that a report must not replace.
+
+    Raises:
+        UsageError: two outputs of one name, a device or other special file, a part of the archive.
+    """
+    named = [path for path in (html, csv) if path is not None]
+    if len({path.resolve() for path in named}) < len(named):
+        raise UsageError("--html and --csv name the same file", where=str(html))
+    derived = {run.resolve() / name for name in (layout.REPORT_FILE, layout.TABLE_FILE)}
+    for path in named:
+        if (path.exists() or path.is_symlink()) and not stat.S_ISREG(path.lstat().st_mode):
+            raise UsageError("is not a regular file, so it is not replaced", where=str(path))
+        if path.resolve().is_relative_to(run.resolve()) and path.resolve() not in derived:
+            raise UsageError("would become a part of the archive", where=str(path))

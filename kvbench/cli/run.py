@@ -27,6 +27,8 @@ from kvbench.store.records import FORMAT, RunRecord
 from kvbench.store.write import RunWriter
 from kvbench.units import format_size
 
+LABEL_MAX = 200
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
@@ -50,18 +52,25 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run a plan, or the rest of one, and report it."""
     if arguments.yes and arguments.destroy is None and arguments.resume is None:
         raise UsageError("--yes only goes with --destroy")
+    if not all(c.isprintable() for c in arguments.label) or len(arguments.label) > LABEL_MAX:
+        raise UsageError(
+            f"must be at most {LABEL_MAX} visible characters of UTF-8 text", where="--label"
+        )
     if arguments.resume is not None:
         return _resume(arguments)
     choice = choose(arguments)
     if arguments.dry_run:
         return _dry_run(choice.plan, as_json=arguments.json)
     tool = find_fio()
-    with ExitStack() as held, _stop_on_signals() as stop:
+    with ExitStack() as held:
+        # Until the target is confirmed a signal ends kvbench at once; then it ends the cell.
         identity = _take_target(choice, arguments, held)
+        stop = held.enter_context(_stop_on_signals())
         plan = choice.plan
         _check_mode(plan, identity)
         _check_engine(plan, tool, identity)
-        written = _written(choice, identity, tool, allowed=arguments.destroy is not None)
+        allowed = arguments.destroy is not None
+        written = _written(choice, identity, tool, stop, allowed=allowed)
         record = _record(arguments, plan, identity, written, tool)
         writer = RunWriter.create(arguments.results, record)
         return _measure(arguments, plan, tool, identity, writer, stop)
@@ -108,6 +117,7 @@ def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace) -> N
         f"({identity.kind}, {format_size(identity.size_bytes)}, serial "
         f"{identity.serial or 'unknown'}): {plan.writing_cells} cells write, paced "
         f"{format_size(paced_write_bytes(plan))}, as fast as the device takes it: {writers}"
+        f"{_fill_words(plan, identity)}"
     )
     if arguments.yes:
         return
@@ -120,6 +130,14 @@ def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace) -> N
     print("type the target's name again to go on: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != arguments.destroy:
         raise Refused("not confirmed, nothing was written", where=identity.real_path)
+
+
+def _fill_words(plan: Plan, identity: Identity) -> str:
+    """Say what is written before the first cell."""
+    if identity.kind == "block":
+        return ""
+    size = format_size(_span_bytes(plan, identity))
+    return f"; where parts of it were never written, {size} are filled first"
 
 
 def _check_mode(plan: Plan, identity: Identity) -> None:
@@ -165,7 +183,9 @@ def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
         )
 
 
-def _written(choice: Choice, identity: Identity, tool: FioTool, *, allowed: bool) -> Written:
+def _written(
+    choice: Choice, identity: Identity, tool: FioTool, stop: threading.Event, *, allowed: bool
+) -> Written:
     """Return whether the target holds written data, filling it where that is allowed and needed."""
     plan = choice.plan
     path = Path(identity.real_path)
@@ -181,7 +201,9 @@ def _written(choice: Choice, identity: Identity, tool: FioTool, *, allowed: bool
     proof = target.prove(path, span, direct=True)
     if proof.state != "proven" and (plan.target.own_file or allowed):
         output.advise(f"filling {path} with incompressible data ({format_size(span)})")
-        target.fill(path, span, tool=tool, direct=plan.direct, engine=plan.engine)
+        if stop.is_set():
+            raise Interrupted("interrupted, nothing was written", where=str(path))
+        target.fill(path, span, tool=tool, direct=plan.direct, engine=plan.engine, stop=stop)
         proof = target.prove(path, span, direct=True)
     if not plan.direct:
         return target.prove(path, span, direct=False)
@@ -264,9 +286,10 @@ def _resume(arguments: argparse.Namespace) -> int:
             hint="measure again; one run has one fio",
         )
     identity = archive.record.identity
-    with ExitStack() as held, _stop_on_signals() as stop:
+    with ExitStack() as held:
         guard.same_device(identity)
         _enter(plan, identity, arguments, held)
+        stop = held.enter_context(_stop_on_signals())
         _still_written(plan, identity, archive.record.written)
         _check_memory(plan)
         _check_engine(plan, tool, identity)
@@ -305,11 +328,13 @@ def _report(arguments: argparse.Namespace, folder: Path) -> int:
     from kvbench.cli import reporting
 
     reported = reporting.read_and_measure(folder)
+    if not arguments.json:  # before the files: a store that is full must not hide what is known
+        print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
+        sys.stdout.flush()
     files = reporting.write_files(reported, None, None)
     if arguments.json:
         output.print_json(reporting.as_json(reported, files))
     else:
-        print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
         print(f"report  {files[0]}")
         print(f"table   {files[1]}")
         if reported.run.end is not None and reported.run.end.end != "complete":
@@ -327,9 +352,14 @@ def _stop_on_signals() -> Iterator[threading.Event]:
         if stop.is_set():
             return
         stop.set()
-        output.advise(f"{signal.Signals(number).name}: ending the running cell")
+        output.advise(f"{signal.Signals(number).name}: ending what runs now")
 
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # What the caller ignores stays ignored: `nohup kvbench run` outlives its terminal.
+    signals = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, request) for number in signals}
     try:
         yield stop

@@ -75,6 +75,8 @@ def counts(evidence: Evidence) -> Iterator[Finding]:
 
 def completion_within_total(evidence: Evidence) -> Iterator[Finding]:
     """Completion latency is a part of the whole latency."""
+    if not evidence.measures_target:
+        return  # fio's null engine completes at once and times that wrongly; only its rate is used
     for rows in evidence.streams:
         for _, _, row in rows.rows():
             if row.clat is None or row.lat is None:
@@ -91,6 +93,8 @@ def completion_within_total(evidence: Evidence) -> Iterator[Finding]:
 
 def latency_within_run(evidence: Evidence) -> Iterator[Finding]:
     """No I/O took longer than the run."""
+    if not evidence.measures_target:
+        return
     ramp_s = evidence.cell.timing.ramp_s
     for rows in evidence.streams:
         for _, _, row in rows.rows():
@@ -111,6 +115,8 @@ def littles_law(evidence: Evidence) -> Iterator[Finding]:
     I/Os under way when measuring began bring latency from before it: at most a full queue of the
     slowest I/O, which is allowed for.
     """
+    if not evidence.measures_target:
+        return
     for rows in evidence.streams:
         for section in ("lat", "clat"):
             in_flight = slowest_share = 0.0

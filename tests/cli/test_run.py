@@ -494,3 +494,110 @@ def test_a_full_disk_keeps_what_was_stored_and_is_exit_5(folder: Path) -> None:
     assert "No space left" in done.stderr
     assert stored, "the cells stored before the disk was full must be kept"
     assert "Traceback" not in done.stderr
+
+
+HOSTILE = [
+    (["report", "latest", "--html", "same", "--csv", "same"], ExitCode.USAGE, "same file"),
+    (["report", "latest", "--html", "/dev/null"], ExitCode.USAGE, "regular file"),
+    (["report", "latest", "--html", ""], ExitCode.USAGE, "empty"),
+    (["report", "latest", "--text", "--csv", "x"], ExitCode.USAGE, "--text"),
+    (["run", "--label", "a\nb"], ExitCode.USAGE, "--label"),
+    (["run", "--span", "9" * 6000], ExitCode.USAGE, "not a size"),
+    (["run", "--span", ""], ExitCode.USAGE, "not a size"),
+    (["run", "--results", ""], ExitCode.USAGE, "empty"),
+    (["run", "--results", "loop"], ExitCode.USAGE, "loop"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "word"), HOSTILE, ids=[str(i) for i in range(9)])
+def test_hostile_arguments_are_told_and_change_nothing(
+    done_run: Path, arguments: list[str], code: ExitCode, word: str
+) -> None:
+    loop = done_run / "loop"
+    loop.symlink_to(loop)
+    try:
+        done = kvbench(*arguments, cwd=done_run)
+    finally:
+        loop.unlink()
+    assert done.returncode == code, done.stderr
+    assert word in done.stderr
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_report_never_replaces_a_part_of_the_archive(done_run: Path) -> None:
+    run = only_run(done_run)
+    before = (run / layout.RUN_FILE).read_bytes()
+    done = kvbench("report", run, "--html", run / layout.RUN_FILE, cwd=done_run)
+    assert done.returncode == ExitCode.USAGE
+    assert (run / layout.RUN_FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize("shell", ["2>/dev/full", "2>&-"])
+def test_losing_stderr_does_not_end_a_run(done_run: Path, shell: str) -> None:
+    line = " ".join(
+        command("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "1", "--json")
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {shell}"],
+        cwd=done_run,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == ExitCode.OK
+    shutil.rmtree(done_run / json.loads(done.stdout)["folder"])
+
+
+@pytest.mark.parametrize(
+    ("shell", "code"), [(">/dev/full", ExitCode.ENVIRONMENT), (">&-", ExitCode.OK)]
+)
+def test_a_stdout_that_takes_nothing_is_no_bug(done_run: Path, shell: str, code: ExitCode) -> None:
+    line = " ".join(command("list", "workloads"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {shell}"],
+        cwd=done_run,
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_a_signal_at_the_prompt_ends_at_once_and_writes_nothing(folder: Path) -> None:
+    path = folder / "mine.dat"
+    with path.open("wb") as file:
+        file.truncate(64 * MIB)
+    leader, follower = os.openpty()
+    with subprocess.Popen(
+        command("run", path, "--destroy", path, "--workload", WRITES),
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=follower,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert "writing destroys" in process.stderr.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == ExitCode.INTERRUPTED
+    os.close(leader)
+    os.close(follower)
+    assert path.stat().st_blocks == 0
+
+
+def test_a_signal_while_filling_ends_it_soon(folder: Path) -> None:
+    with started("run", "--workload", SMALL, "--span", "8GiB", cwd=folder) as process:
+        wait_for(folder / "results" / ".kvbench-fill-*" / "out.json")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=15)
+    assert process.returncode == ExitCode.INTERRUPTED, errors
+    assert fios_on(folder) == []
+    (folder / "results" / "target.dat").unlink()

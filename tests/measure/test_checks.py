@@ -274,6 +274,12 @@ def test_a_ceiling_cell_is_not_judged_as_a_device() -> None:
     assert findings_of(given) == ()
 
 
+def test_the_latencies_of_the_null_engine_are_not_judged() -> None:
+    wrong = direction(lat=latency(1, 10_000), clat=latency(245_000, 10_000))
+    asked = structs.replace(cell(stream(queue_depth=4)), purpose="ceiling", engine="null")
+    assert findings_of(evidence(asked, job(read=wrong))) == ()
+
+
 def test_another_device_in_fios_report_is_noted() -> None:
     given = with_device(evidence(cell(stream()), job(read=direction())), read_bytes=40_960_000)
     disks = (DiskUtil(name="vdb", read_ios=1, write_ios=0),)
