@@ -29,6 +29,7 @@ UNITS_PER_JOB_MIN = 8  # a target must hold this many blocks or chunks per submi
 ALIGN_BYTES = MIB  # spans start and end on this, so that no LBA size and no file system minds
 
 Purpose = Literal["measure", "ceiling"]
+CellEngine = Literal["io_uring", "libaio", "psync", "null"]  # null does no I/O at all
 TargetKind = Literal["file", "block"]
 
 
@@ -58,14 +59,14 @@ class Cell(Struct, frozen=True, kw_only=True):
     alone: str | None
     placed: tuple[Placed, ...]
     timing: Timing
-    engine: str
+    engine: CellEngine
     direct: bool
     seed: int
 
     @property
     def writes(self) -> bool:
-        """Whether the cell writes to the target."""
-        return self.purpose == "measure" and any(p.stream.writes for p in self.placed)
+        """Whether the cell writes to the target; only an engine that does no I/O never does."""
+        return self.engine != "null" and any(p.stream.writes for p in self.placed)
 
     @property
     def expected_s(self) -> float:

@@ -20,6 +20,7 @@ import unicodedata
 from msgspec import Struct
 
 from kvbench.errors import Refused, UsageError
+from kvbench.fio.cell_limits import refuse_unfit
 from kvbench.plan import Cell, Placed
 from kvbench.units import HUGE_PAGE_BYTES, MIB, MS_PER_S
 from kvbench.workload.schema import Stream
@@ -27,6 +28,7 @@ from kvbench.workload.schema import Stream
 LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
 RANDOM_32_BIT_MAX = 2**32 - 1  # blocks that fio's default generator can tell apart
 PATH_BYTES_MAX = 2048  # fio reads lines of 4 KiB, and an escaped path may be twice as long
+LINE_BYTES_MAX = 4000  # fio reads 4 KiB, and takes what is beyond for a line of its own
 FILL_BLOCK_BYTES = MIB
 FILL_DEPTH = 8
 FILL_GRAIN_BYTES = 512
@@ -50,8 +52,9 @@ def render(cell: Cell, target_path: str) -> str:
     """Return the job text of ``cell`` on ``target_path``: one section per stream.
 
     Raises:
-        Refused: a job file cannot carry the path.
+        Refused: a job file cannot carry the path, or the cell is not one that kvbench makes.
     """
+    refuse_unfit(cell)
     parameters = ", ".join(f"{key} = {value}" for key, value in cell.parameters.items())
     alone = f"; only stream {cell.alone}" if cell.alone else ""
     title = f"workload {cell.workload}{alone}"
@@ -344,6 +347,13 @@ def _text(heading: list[str], sections: list[tuple[str, list[Option]]]) -> str:
             if option.why:
                 lines.append(f"# {_plain(option.why)}")
             lines.append(f"{option.name}={option.value}")
+    for line in lines:
+        if len(line.encode()) > LINE_BYTES_MAX:
+            raise Refused(
+                f"a line of the job file would be longer than {LINE_BYTES_MAX} bytes",
+                where=_plain(line[:80]),
+                hint="shorten the path of the target, or the values of the sweep",
+            )
     return "\n".join(lines) + "\n"
 
 

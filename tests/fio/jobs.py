@@ -47,7 +47,9 @@ def on_null(cell: Cell, **changes: object) -> Cell:
         msgspec.structs.replace(p, stream=msgspec.structs.replace(p.stream, **changes))
         for p in cell.placed
     )
-    return msgspec.structs.replace(cell, engine="null", direct=False, placed=placed)
+    return msgspec.structs.replace(
+        cell, purpose="ceiling", engine="null", direct=False, placed=placed
+    )
 
 
 def options(text: str) -> dict[str, dict[str, str]]:

@@ -160,7 +160,9 @@ def test_the_throughput_shape_registers_and_batches_only_where_the_engine_can() 
         ("null", True, False),
         ("psync", False, False),
     ):
-        text = render(msgspec.structs.replace(cell, engine=engine), "/data/target")
+        purpose = "ceiling" if engine == "null" else "measure"
+        changed = msgspec.structs.replace(cell, engine=engine, purpose=purpose)
+        text = render(changed, "/data/target")
         got = options(text)["reads"]
         assert ("iodepth_batch_submit" in got) == batched
         assert all((name in got) == registered for name in both)
