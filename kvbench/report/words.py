@@ -196,6 +196,8 @@ def stream_words(stream: Stream) -> str:
         parts.append(f"{stream.queue_depth} per request, barrier")
     else:
         parts.append(f"depth {stream.queue_depth}")
+    if stream.span_percent != 100:
+        parts.append(_span(stream.span_percent))
     parts.append(_jobs(stream.jobs))
     if stream.zipf_theta is not None:
         parts.append(f"zipf {stream.zipf_theta:g}")
@@ -223,9 +225,15 @@ def _parameter(key: str, value: SweepValue) -> str:
         return f"{prefix}depth {value}"
     if number is not None and field == "jobs":
         return f"{prefix}{_jobs(number)}"
+    if number is not None and field == "span_percent":
+        return f"{prefix}{_span(number)}"
     if number is not None and field == "rate_iops":
         return f"{prefix}{number:,.0f} IOPS asked"
     return f"{prefix}{short(field.replace('_', ' '), 24)} {short(str(value), 24)}"
+
+
+def _span(percent: float) -> str:
+    return f"in {percent:g} % of the target"
 
 
 def _jobs(count: float) -> str:

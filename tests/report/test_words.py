@@ -112,11 +112,12 @@ def test_parameters_are_in_words() -> None:
     parameters = {"block_size": 4 * KIB, "queue_depth": 32, "jobs": 2}
     assert words.parameter_words(parameters) == "4 KiB, depth 32, 2 jobs"
     assert words.parameter_words({"reload.jobs": 1}) == "reload 1 job"
+    assert words.parameter_words({"span_percent": 0.1}) == "in 0.1 % of the target"
     assert words.stream_words(SPARSE.streams[0]) == (
         "4 KiB random reads, 32 per request, barrier, 1 job"
     )
     assert words.stream_words(TENANTS.streams[0]) == (
-        "4 KiB random reads, open loop 2,000 IOPS, depth up to 64, 1 job"
+        "4 KiB random reads, open loop 2,000 IOPS, depth up to 64, in 50 % of the target, 1 job"
     )
     assert words.stream_words(CHUNKS.streams[0]) == (
         "1 MiB reads and writes in random 32 MiB chunks, 70 % reads, depth 4, 1 job"
