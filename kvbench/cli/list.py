@@ -44,10 +44,15 @@ def execute(arguments: argparse.Namespace) -> int:
         return int(ExitCode.OK)
     table = [
         [key.replace("_", " ") for key in rows[0]],
-        *([output.printable(str(v)) for v in row.values()] for row in rows),
+        *([_shown(v) for v in row.values()] for row in rows),
     ]
     print("\n".join(_aligned(table)))
     return int(ExitCode.OK)
+
+
+def _shown(value: object) -> str:
+    """A list is shown by its length; ``--json`` has it whole."""
+    return output.printable(str(len(value) if isinstance(value, list) else value))
 
 
 def _aligned(table: list[list[str]]) -> Iterator[str]:
@@ -81,9 +86,9 @@ def _workloads(_: Path) -> list[dict[str, str]]:
     return rows
 
 
-def _suites(_: Path) -> list[dict[str, str]]:
+def _suites(_: Path) -> list[dict[str, str | list[str]]]:
     return [
-        {"name": s.name, "summary": s.summary, "workloads": ", ".join(s.workloads)}
+        {"name": s.name, "workloads": list(s.workloads), "summary": s.summary}
         for s in catalog.list_suites()
     ]
 
@@ -149,7 +154,7 @@ def _runs(results: Path) -> list[dict[str, str]]:
     return rows
 
 
-Row = Mapping[str, str | int]
+Row = Mapping[str, str | int | list[str]]
 _ROWS: dict[str, Callable[[Path], Sequence[Row]]] = {
     "workloads": _workloads,
     "suites": _suites,
