@@ -1,5 +1,6 @@
 """A model's geometry in a workload file: the right size, told, or one sentence of refusal."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from kvbench.errors import ExitCode, UsageError
 from kvbench.workload.load import load_workload
 from kvbench.workload.schema import Workload
 from tests.workload.files import READS, TOP, load, write
+from tests.workload.test_hostile_files import HOSTILE
 
 BLOCK = READS.replace('"4KiB"', '"kv"')
 
@@ -107,3 +109,13 @@ def test_a_size_without_a_table_and_a_table_without_a_size_are_refused(tmp_path:
         load_workload(write(tmp_path, f"{TOP}{BLOCK}"))
     with pytest.raises(UsageError, match="no stream uses it"):
         kv_load(tmp_path, "model = 'llama-3.1-8b'\nunit = 'block'", READS)
+
+
+@pytest.mark.parametrize("key", ["model", "unit", "dtype"])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_words_are_refused_in_one_line(tmp_path: Path, key: str, value: str) -> None:
+    table = {"model": "llama-3.1-8b", "unit": "block", "dtype": "bf16"} | {key: value}
+    lines = "\n".join(f"{name} = {json.dumps(text)}" for name, text in table.items())
+    with pytest.raises(UsageError) as caught:
+        kv_load(tmp_path, lines)
+    assert str(caught.value).isprintable()
