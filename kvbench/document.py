@@ -5,10 +5,14 @@ one line without control characters.
 """
 
 import difflib
+import errno
+import os
+import stat
 import tomllib
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from kvbench.errors import UsageError
 from kvbench.units import MIB
@@ -18,26 +22,65 @@ FORMAT = 1
 SHOWN_MAX = 100  # characters of a long text that a message repeats
 
 
+def open_regular(path: Path, limit_bytes: int) -> BinaryIO:
+    """Open a regular file to read it.  Never waits for the other end of a pipe.
+
+    Raises:
+        OSError: missing, unreadable, larger than the limit, a folder, a pipe or a device.
+        ValueError: a NUL in the path.
+    """
+    _refuse_irregular(path.stat(), limit_bytes)  # before it is opened: that may move a tape
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _refuse_irregular(os.fstat(descriptor), limit_bytes)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, limit_bytes: int) -> bytes:
+    """Return the bytes of a regular file.
+
+    Raises:
+        OSError, ValueError: as for ``open_regular``.
+    """
+    with open_regular(path, limit_bytes) as file:
+        raw = file.read(limit_bytes + 1)
+    if len(raw) > limit_bytes:
+        raise _too_large(limit_bytes)
+    return raw
+
+
 def read_bytes(path: Path, limit_bytes: int = FILE_BYTES_MAX) -> bytes:
     """Return a small file's bytes.
 
     Raises:
-        UsageError: missing, a folder, unreadable, or larger than the limit.
+        UsageError: missing, not a regular file, unreadable, or larger than the limit.
     """
     shown = printable(str(path))
     try:
-        with path.open("rb") as file:
-            raw = file.read(limit_bytes + 1)
+        return read_regular(path, limit_bytes)
     except FileNotFoundError:
         raise UsageError("there is no such file", where=shown) from None
-    except IsADirectoryError:
-        raise UsageError("cannot be read: it is a folder, not a file", where=shown) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot be read: {reason}", where=shown) from None
-    if len(raw) > limit_bytes:
-        raise UsageError(f"is larger than {limit_bytes} bytes", where=shown)
-    return raw
+
+
+def _refuse_irregular(status: os.stat_result, limit_bytes: int) -> None:
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file")
+    if not stat.S_ISREG(mode):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise OSError(errno.EINVAL, f"it is {what}, not a file")
+    if status.st_size > limit_bytes:
+        raise _too_large(limit_bytes)
+
+
+def _too_large(limit_bytes: int) -> OSError:
+    return OSError(errno.EFBIG, f"it is larger than {limit_bytes} bytes")
 
 
 def read_toml(path: Path) -> dict[str, object]:

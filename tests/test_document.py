@@ -1,5 +1,7 @@
 """A data file is read up to a limit, and every refusal is one printable sentence."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,26 @@ def test_an_unknown_key_is_told_short_and_with_what_is_near() -> None:
 )
 def test_what_was_found_fits_a_sentence(value: object, text: str) -> None:
     assert document.found(value) == text
+
+
+@pytest.mark.parametrize("read", [document.read_toml, document.read_bytes])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    (tmp_path / "folder.toml").mkdir()
+    for path, says in (
+        (tmp_path / "pipe.toml", "it is a pipe"),
+        (tmp_path / "loop.toml", "symbolic links"),
+        (tmp_path / "folder.toml", "it is a folder"),
+        (Path("/dev/zero"), "it is a device"),
+    ):
+        with pytest.raises(UsageError, match=f"cannot be read: .*{says}"):
+            read(path)
+
+
+def test_a_link_to_a_regular_file_is_read(tmp_path: Path) -> None:
+    write(tmp_path, b"format = 1\n")
+    (tmp_path / "link.toml").symlink_to("file.toml")
+    assert document.read_toml(tmp_path / "link.toml") == {"format": 1}

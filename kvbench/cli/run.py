@@ -16,6 +16,7 @@ from kvbench.cli import output
 from kvbench.cli.options import Choice, add_plan_arguments, choose
 from kvbench.cli.plan import describe, paced_write_bytes, unpaced_writers
 from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, Refused, UsageError
+from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import FioTool, check_engine, find_fio
 from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity, Written
@@ -24,7 +25,7 @@ from kvbench.session import run_plan
 from kvbench.store import layout
 from kvbench.store.read import find_run, read_run
 from kvbench.store.records import FORMAT, RunRecord
-from kvbench.store.write import RunWriter
+from kvbench.store.write import RunWriter, finish_unended
 from kvbench.units import format_size
 
 LABEL_MAX = 200
@@ -273,6 +274,9 @@ def _resume(arguments: argparse.Namespace) -> int:
         )
     archive = read_run(find_run(arguments.results, arguments.resume))
     plan = archive.record.plan
+    refuse_unfit_plan(plan, archive.record.identity)
+    if finish_unended(archive):
+        return _report(arguments, archive.folder)
     ends = {cell.record.cell.cell_id: cell.record.end for cell in archive.cells}
     again = frozenset(cell_id for cell_id, end in ends.items() if end == "interrupted")
     done = frozenset(ends) - again

@@ -12,7 +12,7 @@ import msgspec
 
 from kvbench.document import brief, found, printable
 from kvbench.errors import Refused
-from kvbench.plan import Cell, Placed
+from kvbench.plan import Cell, Identified, Placed, Plan, check_stored
 from kvbench.workload import rules
 from kvbench.workload.schema import Stream, SweepValue
 
@@ -22,6 +22,17 @@ MS_MIN_S = 0.001  # fio is given whole milliseconds, and takes 0 for "no end"
 
 _WORKLOAD_NAME = re.compile(f"_?{rules.NAME}")
 _STREAM_NAME = re.compile(rules.NAME)
+
+
+def refuse_unfit_plan(plan: Plan, identified: Identified) -> None:
+    """Return when a stored plan fits its target and a job may be made of each of its cells.
+
+    Raises:
+        Refused: as for ``check_stored`` and ``refuse_unfit``.
+    """
+    check_stored(plan, identified)
+    for cell in plan.cells:
+        refuse_unfit(cell)
 
 
 def refuse_unfit(cell: Cell) -> None:

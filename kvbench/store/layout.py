@@ -17,6 +17,7 @@ LATENCY_LOG_PREFIX = jobfile.LATENCY_LOG_PREFIX
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 
+_LOG = re.compile(rf"{LATENCY_LOG_PREFIX}_lat\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -30,6 +31,11 @@ def run_id(started: datetime, label: str) -> str:
 def cell_folder(run_folder: Path, cell_id: str) -> Path:
     """Return the folder of a stored cell."""
     return run_folder / CELLS_FOLDER / cell_id
+
+
+def is_log(name: str) -> bool:
+    """Return whether this is the name of a latency log, ``latency_lat.3.log[.gz]``."""
+    return _LOG.fullmatch(name) is not None
 
 
 def log_job_number(path: Path) -> int:

@@ -1,14 +1,26 @@
-"""results/<run_id>/ -> RunArchive.  Reads only; a damaged part is told, the rest is kept."""
+"""results/<run_id>/ -> RunArchive.  Reads only; a damaged part is told, the rest is kept.
 
+An archive may come from a stranger: only regular files of a bounded size are read, and a cell
+counts only where it lies in the folder of its own id and is the one that the plan has there.
+"""
+
+import os
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from kvbench.document import found, open_regular, printable, read_regular
 from kvbench.errors import StoreError
+from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
+from kvbench.units import GIB, MIB
+
+RECORD_BYTES_MAX = 64 * MIB
+OUTPUT_BYTES_MAX = 256 * MIB
+LOG_BYTES_MAX = 16 * GIB  # a day of barriers fills some GiB, and they are not read as one text
 
 _Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord)
 
@@ -24,7 +36,7 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
     folder: Path
 
     def output_text(self) -> str:
-        """Return fio's output, "" when fio left none."""
+        """Return fio's output, "" when fio left none; OSError when it cannot be read."""
         return _text(self.folder / layout.OUTPUT_FILE)
 
     def stderr_text(self) -> str:
@@ -37,8 +49,8 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
 
     def latency_logs(self) -> list[Path]:
         """Return fio's latency logs in the order of its job numbers, none when not asked for."""
-        found = self.folder.glob(f"{layout.LATENCY_LOG_PREFIX}_lat.*.log*")
-        return sorted(found, key=layout.log_job_number)
+        logs = [path for path in self.folder.iterdir() if layout.is_log(path.name)]
+        return sorted(logs, key=layout.log_job_number)
 
 
 class RunArchive(Struct, frozen=True, kw_only=True):
@@ -60,19 +72,25 @@ def read_run(folder: Path) -> RunArchive:
     record = _decode(folder / layout.RUN_FILE, RunRecord)
     damage: list[str] = []
     end = None
-    if (folder / layout.END_FILE).exists():
+    if os.path.lexists(folder / layout.END_FILE):
         try:
             end = _decode(folder / layout.END_FILE, EndRecord)
         except StoreError as error:
             damage.append(str(error))
+    planned = {cell.cell_id: cell for cell in record.plan.cells}
     cells = []
-    for cell_folder in sorted((folder / layout.CELLS_FOLDER).glob("[0-9]*")):
+    try:
+        folders = sorted((folder / layout.CELLS_FOLDER).iterdir())
+    except OSError as error:
+        folders = []
+        damage.append(str(_unreadable(folder / layout.CELLS_FOLDER, error)))
+    for cell_folder in folders:
+        if cell_folder.name.startswith("."):
+            continue  # half written, or set aside
         try:
-            cell = _decode(cell_folder / layout.CELL_FILE, CellRecord)
+            cells.append(_read_cell(cell_folder, planned))
         except StoreError as error:
             damage.append(str(error))
-        else:
-            cells.append(ArchivedCell(record=cell, folder=cell_folder))
     return RunArchive(
         folder=folder, record=record, end=end, cells=tuple(cells), damage=tuple(damage)
     )
@@ -81,54 +99,126 @@ def read_run(folder: Path) -> RunArchive:
 def find_run(results: Path, name: str) -> Path:
     """Return the folder of run ``name``: a path, a run id, or ``latest``.
 
+    A folder that holds no run, or a damaged one, is returned too: who reads it says what is wrong
+    with it.
+
     Raises:
         StoreError: no such run; the message names those that there are.
     """
     path = Path(name)
-    if (path / layout.RUN_FILE).is_file():
+    if name and _is_there(path / layout.RUN_FILE):
         return path
     runs = list_runs(results)
     if name == "latest" and runs:
         return runs[-1]
-    for run in runs:
-        if run.name == name:
-            return run
-    known = ", ".join(run.name for run in runs[-5:]) or "none"
-    raise StoreError(f"no run {name!r} in {results}", hint=f"the newest runs there: {known}")
+    if name and name != "latest":
+        for folder in (results / name, path):
+            if _is_there(folder):
+                return folder
+    known = ", ".join(printable(run.name) for run in runs[-5:]) or "none"
+    raise StoreError(f"no run {found(name)} in {results}", hint=f"the newest runs there: {known}")
 
 
 def list_runs(results: Path) -> list[Path]:
-    """Return the folders of all runs under ``results``, oldest first."""
-    return sorted(path.parent for path in results.glob(f"*/{layout.RUN_FILE}"))
+    """Return the folders of all runs under ``results``, oldest first; none where nothing is.
+
+    Raises:
+        StoreError: it is no folder, or may not be read.
+    """
+    try:
+        folders = sorted(results.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unreadable(results, error) from None
+    return [folder for folder in folders if os.path.lexists(folder / layout.RUN_FILE)]
+
+
+def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
+    """Return the cell in ``folder``.
+
+    Raises:
+        StoreError: it cannot be used, or is not the one that the plan has there.
+    """
+    record = _decode(folder / layout.CELL_FILE, CellRecord)
+    if record.cell.cell_id != folder.name:
+        raise StoreError(
+            f"is the record of cell {found(record.cell.cell_id)}, not of this folder's",
+            where=printable(str(folder / layout.CELL_FILE)),
+        )
+    if record.cell != planned.get(folder.name):
+        raise StoreError(
+            "is not the cell that the run's plan has under this number",
+            where=printable(str(folder / layout.CELL_FILE)),
+        )
+    cell = ArchivedCell(record=record, folder=folder)
+    texts = (layout.OUTPUT_FILE, layout.STDERR_FILE, layout.JOB_FILE)
+    limits = {folder / name: OUTPUT_BYTES_MAX for name in texts}
+    try:
+        limits |= dict.fromkeys(cell.latency_logs(), LOG_BYTES_MAX)
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    for path, limit_bytes in limits.items():
+        try:
+            open_regular(path, limit_bytes).close()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    return cell
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether something has this name.
+
+    Raises:
+        StoreError: the name cannot be looked up: too long, or no permission.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return True
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, OUTPUT_BYTES_MAX).decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""
 
 
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    shown = printable(str(path))
+    where = shown if len(shown) <= 300 else f"{shown[:300]}..."
+    return StoreError(f"cannot be read: {error.strerror or error}", where=where)
+
+
 def _decode(path: Path, kind: type[_Record]) -> _Record:
     """Return the record in ``path``, or say precisely what is wrong with it."""
+    shown = printable(str(path))
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path, RECORD_BYTES_MAX)
     except FileNotFoundError:
-        raise StoreError("is missing, so this is not a complete run", where=str(path)) from None
+        raise StoreError("is missing, so this is not a complete run", where=shown) from None
     except OSError as error:
-        raise StoreError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        raise _unreadable(path, error) from None
     try:
         version = msgspec.json.decode(raw, type=_Versioned).format
         if version > FORMAT:
             raise StoreError(
                 f"has format {version}, this kvbench reads up to {FORMAT}",
-                where=str(path),
+                where=shown,
                 hint="use a newer kvbench",
             )
+        if version < 1:
+            raise StoreError(f"is damaged: there is no format {version}", where=shown)
         return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
-            f"is damaged: {error}",
-            where=str(path),
+            f"is damaged: {printable(str(error))}",
+            where=shown,
             hint="the cells beside it are untouched; restore this file from a copy",
         ) from None

@@ -1,17 +1,23 @@
 """Write a run folder: every part under a temporary name, fsynced, then renamed, once."""
 
+import itertools
 import os
+import re
 import shutil
 from pathlib import Path
 
 import msgspec
 
+from kvbench.document import found
 from kvbench.errors import StoreError
+from kvbench.plan import CELL_ID
 from kvbench.store import layout
-from kvbench.store.records import CellRecord, EndRecord, RunRecord
+from kvbench.store.read import RunArchive
+from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
 
 _TEMPORARY = ".partial-"
 _SET_ASIDE = ".interrupted-"
+_CELL_ID = re.compile(CELL_ID, re.ASCII)
 
 
 class RunWriter:
@@ -48,22 +54,27 @@ class RunWriter:
         under a hidden name and not read any more.
         """
         try:
+            (folder / layout.CELLS_FOLDER).mkdir(exist_ok=True)
             for cell_id in sorted(again):
-                old = layout.cell_folder(folder, cell_id)
-                place = len(list(old.parent.glob(f"{_SET_ASIDE}{cell_id}.*"))) + 1
-                old.rename(old.with_name(f"{_SET_ASIDE}{cell_id}.{place}"))
+                _set_aside(layout.cell_folder(folder, cell_id))
             (folder / layout.END_FILE).unlink(missing_ok=True)
             for left_over in (folder / layout.CELLS_FOLDER).glob(f"{_TEMPORARY}*"):
-                shutil.rmtree(left_over)
+                _drop(left_over)
         except OSError as error:
             raise _unwritable(folder, error) from error
         return cls(folder)
 
     def begin_cell(self, cell_id: str, job_text: str) -> Path:
-        """Make the temporary folder of a cell with its job file, and return it."""
+        """Make the temporary folder of a cell with its job file, and return it.
+
+        Raises:
+            StoreError: it cannot be written, or the id is not a cell's and names another place.
+        """
+        if not _CELL_ID.fullmatch(cell_id):
+            raise StoreError(f"{found(cell_id)} is not the id of a cell", where=str(self.folder))
         folder = self.folder / layout.CELLS_FOLDER / f"{_TEMPORARY}{cell_id}"
         try:
-            shutil.rmtree(folder, ignore_errors=True)
+            _drop(folder)
             folder.mkdir()
             (folder / layout.JOB_FILE).write_text(job_text, encoding="utf-8")
         except OSError as error:
@@ -71,7 +82,10 @@ class RunWriter:
         return folder
 
     def commit_cell(self, record: CellRecord) -> Path:
-        """Add the record to the temporary folder, make it durable and give it its name."""
+        """Add the record to the temporary folder, make it durable and give it its name.
+
+        What already has that name, a damaged cell that was measured anew, is set aside.
+        """
         cells = self.folder / layout.CELLS_FOLDER
         temporary = cells / f"{_TEMPORARY}{record.cell.cell_id}"
         final = layout.cell_folder(self.folder, record.cell.cell_id)
@@ -80,6 +94,8 @@ class RunWriter:
             for path in temporary.iterdir():
                 _sync(path)
             _sync(temporary)
+            if os.path.lexists(final):
+                _set_aside(final)
             temporary.rename(final)
             _sync(cells)
         except OSError as error:
@@ -94,6 +110,31 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
 
+def finish_unended(archive: RunArchive) -> bool:
+    """Write the end of a run that was killed after its last cell, and return whether it was one.
+
+    Raises:
+        StoreError: the run folder cannot be written.
+    """
+    records = {cell.record.cell.cell_id: cell.record for cell in archive.cells}
+    missing = {cell.cell_id for cell in archive.record.plan.cells} - records.keys()
+    if archive.end is not None or missing or not records:
+        return False
+    if any(record.end == "interrupted" for record in records.values()):
+        return False  # that cell is measured anew
+    last = max(records.values(), key=lambda record: record.started_at)
+    RunWriter(archive.folder).finish(
+        EndRecord(
+            format=FORMAT,
+            end="complete",
+            ended_at=last.started_at,
+            cells_done=len(records),
+            reason="it was killed before it could write its end; the time is its last cell's start",
+        )
+    )
+    return True
+
+
 def write_derived(path: Path, text: str) -> None:
     """Write a file that can be rebuilt (report, table) under a temporary name, then rename it."""
     try:
@@ -101,6 +142,20 @@ def write_derived(path: Path, text: str) -> None:
         _write(path, text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _set_aside(path: Path) -> None:
+    """Give a cell's folder, or what stands in its place, a hidden name that nothing has yet."""
+    places = (path.with_name(f"{_SET_ASIDE}{path.name}.{n}") for n in itertools.count(1))
+    path.rename(next(place for place in places if not os.path.lexists(place)))
+
+
+def _drop(path: Path) -> None:
+    """Remove a temporary folder, or what stands in its place, when it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _encode(record: RunRecord | CellRecord | EndRecord) -> bytes:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from kvbench.document import printable
 from kvbench.errors import Refused
+from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.jobfile import render
 from kvbench.plan import Cell
 from kvbench.workload import catalog
 from kvbench.workload.schema import BlockShare, Timing
 from tests.fio.jobs import cells, measured
-from tests.records import a_stream, a_workload
+from tests.records import a_run_record, a_stream, a_workload
 
 EVIL = "x]\nexec_prerun=touch /tmp/never\n[y"
 OPTIONS = re.compile(
@@ -180,3 +181,19 @@ def test_a_forged_ceiling_still_counts_as_writing() -> None:
     assert cell.writes
     assert msgspec.structs.replace(cell, purpose="ceiling").writes
     assert not msgspec.structs.replace(cell, purpose="ceiling", engine="null").writes
+
+
+def test_a_stored_plan_is_refused_for_one_unfit_cell_before_anything_is_done() -> None:
+    record = a_run_record()
+    refuse_unfit_plan(record.plan, record.identity)
+    *others, last = record.plan.cells
+    nothing = msgspec.structs.replace(last.placed[0].stream, block_mix=())
+    unfit = msgspec.structs.replace(
+        last, placed=(msgspec.structs.replace(last.placed[0], stream=nothing),)
+    )
+    with pytest.raises(Refused, match="no block size"):
+        refuse_unfit_plan(
+            msgspec.structs.replace(record.plan, cells=(*others, unfit)), record.identity
+        )
+    with pytest.raises(Refused, match="stored plan"):
+        refuse_unfit_plan(msgspec.structs.replace(record.plan, cells=()), record.identity)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvbench.errors import UsageError
+from kvbench.errors import Refused, UsageError
 from kvbench.fio.jobfile import render
 from kvbench.plan import TargetSpec, make_plan
 from kvbench.units import GIB
@@ -115,10 +115,12 @@ def test_a_cell_read_from_an_archive_cannot_add_a_line_either(value: str) -> Non
     plain = accepted(workload_text())
     assert plain is not None
     named = make_plan([plain], TARGET, repetitions=1, seed=1, may_write=True).cells[-1]
-    cell = msgspec.structs.replace(named, workload=value, alone=value, parameters={value: value})
-    assert lines_that_count(render(cell, "/data/file")) == lines_that_count(
-        render(named, "/data/file")
-    )
+    cell = msgspec.structs.replace(named, alone=value, parameters={value: value})
+    try:
+        text = render(cell, "/data/file")
+    except Refused:
+        return
+    assert lines_that_count(text) == lines_that_count(render(named, "/data/file"))
 
 
 @given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
