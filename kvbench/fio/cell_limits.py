@@ -46,7 +46,7 @@ def refuse_unfit(cell: Cell) -> None:
         raise Refused(
             f"no job is made of this cell: {problem}",
             where=f"cell {brief(str(cell.cell_id))}",
-            hint="its plan was not made by kvbench, or changed afterwards; start a new run",
+            hint="its run.json was changed, or not written by kvbench; start a new run",
         )
 
 

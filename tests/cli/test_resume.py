@@ -1,0 +1,132 @@
+"""``--resume`` goes on with what a run folder says, so the folder may not say just anything."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvbench.errors import ExitCode
+from kvbench.store import layout
+from kvbench.store.read import list_runs, read_run
+from tests import direct_io
+from tests.cli.program import SMALL, kvbench, needs_fio
+
+pytestmark = [pytest.mark.fio, needs_fio]
+
+
+@pytest.fixture(scope="module")
+def done_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small finished run."""
+    folder = tmp_path_factory.mktemp("done")
+    probe = folder / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not direct_io.works(probe):
+        pytest.skip(f"{folder} does not support O_DIRECT")
+    done = kvbench(
+        "run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "1", "--runtime", "0.2",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == ExitCode.OK, done.stderr
+    return list_runs(folder / "results")[0]
+
+
+@pytest.fixture
+def run(done_run: Path) -> Path:
+    """A copy of the run beside it, which lacks its last cell and its end."""
+    copy = done_run.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(done_run, copy, symlinks=True)
+    (copy / layout.END_FILE).unlink()
+    shutil.rmtree(read_run(copy).cells[-1].folder)
+    return copy
+
+
+def resume(run: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return kvbench("run", "--resume", str(run), *arguments, cwd=run.parent.parent)
+
+
+def name_of_stream(cell: dict[str, Any], line: str) -> None:
+    cell["placed"][0]["stream"]["name"] = f"x]\n{line}\n[y"
+
+
+def engine(cell: dict[str, Any], line: str) -> None:
+    cell["engine"] = f"io_uring\n{line}"
+
+
+def parameter(cell: dict[str, Any], line: str) -> None:
+    cell["parameters"] = {"a": "x" * 4095 + line}
+
+
+@pytest.mark.parametrize("forge", [name_of_stream, engine, parameter])
+def test_a_forged_plan_runs_no_program(
+    run: Path, tmp_path: Path, forge: Callable[[dict[str, Any], str], None]
+) -> None:
+    path = run / layout.RUN_FILE
+    record = json.loads(path.read_text())
+    forge(record["plan"]["cells"][-1], f"exec_prerun=touch {tmp_path}/forged")
+    path.write_text(json.dumps(record))
+    done = resume(run)
+    assert done.returncode in (ExitCode.REFUSED, ExitCode.STORE), done.stderr
+    assert "run.json" in done.stderr
+    assert not (tmp_path / "forged").exists()
+
+
+def test_a_forged_ceiling_does_not_write(run: Path) -> None:
+    path = run / layout.RUN_FILE
+    record = json.loads(path.read_text())
+    cell = record["plan"]["cells"][-1]
+    cell["purpose"] = "ceiling"
+    cell["placed"][0]["stream"]["direction"] = "write"
+    path.write_text(json.dumps(record))
+    done = resume(run)
+    assert done.returncode == ExitCode.REFUSED, done.stderr
+
+
+def test_a_plan_for_another_target_is_refused(run: Path, tmp_path: Path) -> None:
+    path = run / layout.RUN_FILE
+    record = json.loads(path.read_text())
+    record["plan"]["target"]["path"] = str(tmp_path / "other")
+    path.write_text(json.dumps(record))
+    done = resume(run)
+    assert done.returncode == ExitCode.REFUSED
+    assert "it is for the file" in done.stderr
+
+
+def test_a_damaged_cell_is_measured_anew_and_kept_aside(run: Path) -> None:
+    first = read_run(run).cells[0].folder
+    (first / layout.CELL_FILE).write_text("{")
+    done = resume(run)
+    assert done.returncode == ExitCode.OK, done.stderr
+    archive = read_run(run)
+    assert len(archive.cells) == len(archive.record.plan.cells)
+    assert archive.damage == ()
+    assert (first.with_name(f".interrupted-{first.name}.1") / layout.OUTPUT_FILE).exists()
+
+
+def test_a_whole_run_without_an_end_is_ended_and_reported(run: Path, done_run: Path) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(done_run, run)
+    (run / layout.END_FILE).unlink()
+    done = resume(run)
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "report.html" in done.stdout
+    end = read_run(run).end
+    assert end is not None
+    assert end.end == "complete"
+    again = resume(run)
+    assert again.returncode == ExitCode.USAGE
+    assert "complete" in again.stderr
+
+
+@pytest.mark.parametrize("option", ["--workload", "--config"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, option: str) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    verb = {"--workload": "plan", "--config": "size"}[option]
+    done = kvbench(verb, option, tmp_path / "pipe.toml", cwd=tmp_path, timeout_s=20)
+    assert done.returncode == ExitCode.USAGE
+    assert "it is a pipe, not a file" in done.stderr
