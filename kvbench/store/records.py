@@ -6,6 +6,7 @@ results/<run_id>/cells/0001/job.fio      the job text, which plain fio runs as i
 results/<run_id>/cells/0001/fio.json     fio's output, never edited
 results/<run_id>/cells/0001/stderr.txt   fio's standard error
 results/<run_id>/cells/0001/*.log.gz     fio's logs, compressed, where the workload needs them
+results/<run_id>/cells/.interrupted-*    cells that were measured anew: kept, and not read
 results/<run_id>/end.json                an EndRecord, absent while the run goes on or was killed
 """
 

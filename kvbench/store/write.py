@@ -164,6 +164,7 @@ def _encode(record: RunRecord | CellRecord | EndRecord) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    _drop(temporary)  # a pipe of that name would be waited for, a link would be followed
     temporary.write_bytes(data)
     _sync(temporary)
     temporary.rename(path)

@@ -16,7 +16,7 @@ from kvbench.plan import Cell
 from kvbench.store import layout, read
 from kvbench.store.read import find_run, list_runs, read_run
 from kvbench.store.records import CellRecord, RunRecord
-from kvbench.store.write import RunWriter, finish_unended
+from kvbench.store.write import RunWriter, finish_unended, write_derived
 from tests.records import a_cell_record, a_plan, a_run_record, an_end_record
 
 JOB = "[global]\nioengine=io_uring\n"
@@ -282,6 +282,19 @@ def test_a_half_cell_that_is_a_link_does_not_lead_to_what_is_deleted(
     (run / layout.CELLS_FOLDER / ".partial-0001").symlink_to(tmp_path / "precious")
     RunWriter.reopen(run)
     assert (tmp_path / "precious" / "data").exists()
+
+
+def test_a_link_in_the_place_of_a_half_file_is_not_written_through(
+    whole: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (whole / f".partial-{layout.END_FILE}").symlink_to(tmp_path / "precious")
+    os.mkfifo(whole / f".partial-{layout.REPORT_FILE}")
+    assert finish_unended(read_run(whole))
+    write_derived(whole / layout.REPORT_FILE, "report")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not (whole / layout.END_FILE).is_symlink()
+    assert (whole / layout.REPORT_FILE).read_text() == "report"
 
 
 @pytest.mark.parametrize("cell_id", ["", "..", "../0001", "1", "0001/x", "00\n01", "x" * 4])
