@@ -330,7 +330,7 @@ def _logs(stream: Stream, cell: Cell) -> list[Option]:
     return [
         Option("write_lat_log", LATENCY_LOG_PREFIX, why),
         Option("log_avg_msec", 0),
-        Option("log_offset", 1),
+        Option("log_offset", 0, "two thirds of the log, and nothing is read from it"),
         Option("per_job_logs", 1),
     ]
 

@@ -66,17 +66,23 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     marks = dict.fromkeys(mark for value in values.values() for mark in value.marks)
     setting = f" {row.setting}" if row.setting else ""
     first, *rest = wrap(row.parameters.removesuffix(", 1 job"), _WIDTHS[0] - 1) or [""]
+    number, spread = _number(shown[0]), _spread(shown[0])
+    below = ""
+    if _width(number + spread) > _WIDTHS[2]:  # two units in one range: a line of its own
+        below, spread = spread.strip(), ""
+        rest = rest or [""]
     yield _line(
         (
             f" {first}",
             f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
-            f"{_number(shown[0])}{_spread(shown[0])}",
+            f"{number}{spread}",
             *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
             _sample(values.values()),
             ",".join(marks),
         )
     )
-    yield from (f"   {more}" for more in rest)
+    for place, more in enumerate(rest):
+        yield _line((f"   {more}", "", "" if place else below, "", "", "", ""))
 
 
 def _rate_order(values: dict[str, Value]) -> Sequence[str]:
