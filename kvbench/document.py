@@ -30,13 +30,14 @@ def open_regular(path: Path, limit_bytes: int) -> BinaryIO:
         ValueError: a NUL in the path.
     """
     _refuse_irregular(path.stat(), limit_bytes)  # before it is opened: that may move a tape
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags), "rb")
     try:
-        _refuse_irregular(os.fstat(descriptor), limit_bytes)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
+        _refuse_irregular(os.fstat(file.fileno()), limit_bytes)
+    except OSError:
+        file.close()
         raise
+    return file
 
 
 def read_regular(path: Path, limit_bytes: int) -> bytes:
