@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+
+from kvbench import target
 from kvbench.fio.jobfile import render
 from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool, find_fio
-from kvbench.measure.run import measure_run
-from kvbench.workload.load import load_workload
-
-from kvbench import target
 from kvbench.host import probe
+from kvbench.measure.run import measure_run
 from kvbench.plan import Cell, Plan, TargetSpec, make_plan
 from kvbench.session import run_plan
 from kvbench.store import layout
@@ -31,6 +30,7 @@ from kvbench.store.read import read_run
 from kvbench.store.records import FORMAT, CellRecord, RunRecord
 from kvbench.store.write import RunWriter
 from kvbench.units import GIB, MIB, format_count
+from kvbench.workload.load import load_workload
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
