@@ -32,7 +32,9 @@ ALIGN_BYTES = MIB  # spans start and end on this, so that no LBA size and no fil
 
 CELL_ID = r"[0-9]{4,9}"  # also the name of a folder
 
-Purpose = Literal["measure", "ceiling"]
+# measure: a point of the report; search: a probe for the usable rate, whose rate differs from
+# repetition to repetition; ceiling: what the host generates without a device
+Purpose = Literal["measure", "search", "ceiling"]
 CellEngine = Literal["io_uring", "libaio", "psync", "null"]  # null does no I/O at all
 TargetKind = Literal["file", "block"]
 
@@ -45,8 +47,20 @@ class Placed(Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
+class CellLoad(Struct, frozen=True, kw_only=True):
+    """What a cell of a load curve is.
+
+    The rate of a share or a search step follows from cells before it in the same repetition; the
+    session decides it, and the stored cell has it.  In the plan its stream has no rate.
+    """
+
+    kind: Literal["peak", "share", "search"]
+    percent: float | None = None  # share: of the peak
+    step: int | None = None  # search: 1 for the first
+
+
 class Cell(Struct, frozen=True, kw_only=True):
-    """One fio invocation, fully decided.
+    """One fio invocation, fully decided but for the rate of a cell with ``load``.
 
     ``point_id`` is the same in every repetition of the same point.  ``alone`` names the only
     stream of a cell that measures a tenant by itself.
@@ -66,11 +80,12 @@ class Cell(Struct, frozen=True, kw_only=True):
     engine: CellEngine
     direct: bool
     seed: int
+    load: CellLoad | None = None
 
     @property
     def writes(self) -> bool:
-        """Whether the cell writes to the target; only an engine that does no I/O never does."""
-        return self.engine != "null" and any(p.stream.writes for p in self.placed)
+        """Whether the cell changes the target; only an engine that does no I/O never does."""
+        return self.engine != "null" and any(p.stream.changes for p in self.placed)
 
     @property
     def expected_s(self) -> float:
@@ -108,6 +123,13 @@ class Skipped(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Scaled(Struct, frozen=True, kw_only=True):
+    """What of a workload was made smaller to fit this target; its numbers still count."""
+
+    workload: str
+    text: str
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """What ``kvbench run`` will do, in order."""
 
@@ -121,6 +143,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     workloads: tuple[Workload, ...]
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
+    scaled: tuple[Scaled, ...] = ()
 
     @property
     def expected_s(self) -> float:
@@ -319,7 +342,7 @@ def _why_not(
 ) -> str | None:
     variants = [streams for streams, _ in points(workload.streams, workload.sweep)]
     streams = [s for streams in variants for s in streams]
-    if not may_write and any(s.writes for s in streams):
+    if not may_write and any(s.changes for s in streams):
         return "it writes, and this target is only read (give --destroy to allow writing)"
     if engine == "psync" and any(s.queue_depth > 1 for s in streams):
         return "it needs a queue depth above 1, which psync cannot give"

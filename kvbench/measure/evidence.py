@@ -92,7 +92,7 @@ class Evidence(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def measures_target(self) -> bool:
         """Whether the cell measures the target, not the host's ceiling."""
-        return self.cell.purpose == "measure"
+        return self.cell.purpose != "ceiling"
 
 
 def gather(record: CellRecord, result: FioResult, written: Written) -> Evidence:

@@ -16,7 +16,7 @@ from kvbench.workload.schema import Role, SweepValue
 
 Severity = Literal["invalid", "doubt", "note"]
 Outcome = Literal["valid", "doubtful", "invalid", "failed"]
-IoDirection = Literal["read", "write"]
+IoDirection = Literal["read", "write", "trim"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -48,13 +48,13 @@ class Measurement(Struct, frozen=True, kw_only=True):
 class StreamHistogram(Struct, frozen=True, kw_only=True, eq=False):
     """The merged latency histogram of one stream and direction in one cell.
 
-    ``latency_s`` and ``counts`` have shape (bins,), ascending.  ``what`` is "latency" (one I/O)
-    or "request" (the slowest I/O of each barrier group).
+    ``latency_s`` and ``counts`` have shape (bins,), ascending.  ``what`` is "latency" (one I/O),
+    "step" (the slowest I/O of a barrier group) or "request" (the sum of its steps).
     """
 
     stream: str
     direction: IoDirection
-    what: Literal["latency", "request"]
+    what: Literal["latency", "request", "step"]
     latency_s: NDArray[np.float64]
     counts: NDArray[np.int64]
 

@@ -97,6 +97,8 @@ def directions(stream: Stream) -> tuple[IoDirection, ...]:
             return ("read",)
         case "write":
             return ("write",)
+        case "trim":
+            return ("trim",)
         case "mixed":
             return ("read", "write")
 

@@ -48,7 +48,8 @@ WORKLOAD_KEYS = (
 TIMING_KEYS = ("runtime", "ramp")
 SUITE_KEYS = ("format", "summary", "workloads", "repetitions")
 
-ADDED = {"buffers": "scattered"}  # fields that digests once did without, and their defaults
+# fields that digests once did without, and their defaults
+ADDED = {"buffers": "scattered", "buffered": False, "request_steps": 1}
 
 SUMMARY_MAX, TEXT_MAX = 200, 2000
 PRIMARY_MAX = 16

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 Role = Literal["memory", "performance", "capacity"]
 Evidence = Literal["shipping", "trace", "projected", "probe"]
-Direction = Literal["read", "write", "mixed"]
+Direction = Literal["read", "write", "mixed", "trim"]
 Pattern = Literal["random", "sequential", "chunk"]
 Shape = Literal["latency", "throughput"]
 WritePolicy = Literal["plain", "dsync", "fsync"]
-Buffers = Literal["scattered", "huge"]
+Buffers = Literal["scattered", "contiguous", "huge"]
+Side = Literal["victim", "aggressor"]
 Engine = Literal["io_uring", "libaio", "psync"]
 
 ROLES: tuple[Role, ...] = ("memory", "performance", "capacity")
@@ -42,6 +43,11 @@ class Stream(Struct, frozen=True, kw_only=True):
     The span is a share of the target, so that a file can never name an address outside it.
     ``buffers`` is the memory that the data goes through: a large read into scattered pages
     reaches the device in more pieces than one into huge pages.
+
+    With a ``barrier`` a request is ``request_steps`` groups of ``queue_depth`` I/Os, one group
+    after the other: 16 serial blocks are 16 steps of depth 1, a search is its hops.  What a step
+    is followed by in the software (``compute_s``) is not waited for; the stall that it would
+    leave is computed from the times of the steps.
     """
 
     name: str
@@ -61,16 +67,38 @@ class Stream(Struct, frozen=True, kw_only=True):
     write_policy: WritePolicy = "plain"
     fsync_every: int | None = None  # write_policy "fsync": I/Os between two fsyncs
     buffers: Buffers = "scattered"
+    buffered: bool = False  # through the page cache, whatever the run's mode
+    align_bytes: int | None = None  # random offsets are multiples of this; None is the block
+    stride_bytes: int | None = None  # sequential: from one start to the next; None is the block
+    payload_bytes: int | None = None  # what the software wants of one I/O
+    request_steps: int = 1  # barrier: groups one after the other in a request
+    deadline_s: float | None = None  # of a request
+    compute_s: float | None = None  # what the GPU computes per step while the next is loaded
+    prefetch_steps: int | None = None  # steps that may be loaded ahead; None is all
+    burst_ios: int | None = None  # per job: this many I/Os, then a pause
+    pause_s: float | None = None
+    span_limit_bytes: int | None = None  # uses at most this much of its part
+    side: Side | None = None  # matrix: every victim is measured beside every aggressor
 
     @property
     def reads(self) -> bool:
         """Whether the stream reads at all."""
-        return self.direction != "write"
+        return self.direction in ("read", "mixed")
 
     @property
     def writes(self) -> bool:
         """Whether the stream writes at all."""
-        return self.direction != "read"
+        return self.direction in ("write", "mixed")
+
+    @property
+    def trims(self) -> bool:
+        """Whether the stream deallocates: what it touches holds no data afterwards."""
+        return self.direction == "trim"
+
+    @property
+    def changes(self) -> bool:
+        """Whether the target holds other data afterwards."""
+        return self.writes or self.trims
 
     @property
     def min_block_bytes(self) -> int:
@@ -111,6 +139,22 @@ class SweepAxis(Struct, frozen=True, kw_only=True):
     values: tuple[SweepValue, ...]
 
 
+class Load(Struct, frozen=True, kw_only=True):
+    """Latency against offered load, and the usable rate, of the only stream of a workload.
+
+    Each repetition first measures the peak (the stream as its file states it, a closed loop),
+    then open loops with Poisson arrivals at ``percents`` of that peak, then ``search_steps``
+    bisections for the highest rate at which ``percentile`` of the latency stays within
+    ``limit_s``.
+    """
+
+    percents: tuple[int, ...]  # ascending
+    queue_depth: int  # of the open loops, per job; never to be filled
+    limit_s: float
+    percentile: float = 99.9
+    search_steps: int = 0
+
+
 class Workload(Struct, frozen=True, kw_only=True):
     """One workload file.
 
@@ -133,6 +177,12 @@ class Workload(Struct, frozen=True, kw_only=True):
     primary: tuple[str, ...]  # "stream.metric" names, most important first
     digest: str
     derivation: str = ""
+    load: Load | None = None
+
+    @property
+    def matrix(self) -> bool:
+        """Whether victims meet aggressors in pairs; then each stream is measured alone as well."""
+        return any(stream.side is not None for stream in self.streams)
 
 
 class Suite(Struct, frozen=True, kw_only=True):
