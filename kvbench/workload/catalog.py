@@ -19,7 +19,7 @@ __all__ = [
     "workload_names",
 ]
 
-OTHER_DATA = ("models", "gpus")  # tables of LLMs and GPUs, which lie in the same folder
+OTHER_DATA = ("models", "gpus", "controller")  # tables that lie in the same folder
 
 
 def workload_names() -> list[str]:
