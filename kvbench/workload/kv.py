@@ -35,7 +35,18 @@ class KvObject(Struct, frozen=True, kw_only=True):
     derivation: str
 
 
-def read_kv(table: Table) -> KvObject | None:
+class KvChoice(Struct, frozen=True, kw_only=True):
+    """What a user chose in the place of what ``[kv]`` tables say; None leaves theirs.
+
+    With another model the file's dtype and ranks are dropped: they were those of its own model.
+    """
+
+    model: str | None = None
+    dtype: str | None = None
+    tp: int | None = None
+
+
+def read_kv(table: Table, choice: KvChoice | None = None) -> KvObject | None:
     """Return what the ``[kv]`` table of a workload file derives; None where there is no table.
 
     Raises:
@@ -45,6 +56,8 @@ def read_kv(table: Table) -> KvObject | None:
         return None
     entry = table.table(KV)
     entry.allow_only(KV_KEYS)
+    if choice is not None:
+        entry = _chosen(entry, choice)
     model = _model(entry)
     unit = entry.choice("unit", UNITS, None)
     dtype = model.dtype
@@ -70,23 +83,43 @@ def read_kv(table: Table) -> KvObject | None:
     return _rounded(f"{head}: {sum_text}", size)
 
 
-def with_kv(stream: Table, kv: KvObject | None) -> Table:
+def with_kv(stream: Table, kv: KvObject | None) -> tuple[Table, str]:
     """Return a stream's table with the derived size in the place of ``"kv"``.
+
+    A chunk becomes a whole number of the stream's blocks; the second value tells where that made
+    it larger, "" where it did not.
 
     Raises:
         UsageError: a size is ``"kv"`` and the file has no ``[kv]`` table.
     """
     asked = [key for key in ("block_size", "chunk_size") if stream.values.get(key) == KV]
     if not asked:
-        return stream
+        return stream, ""
     if kv is None:
         raise stream.error(asked[0], 'the size "kv" needs a [kv] table with model and unit')
-    return Table(stream.values | dict.fromkeys(asked, kv.size_bytes), stream.file, stream.path)
+    sizes = dict.fromkeys(asked, kv.size_bytes)
+    told = ""
+    if asked == ["chunk_size"] and "block_size" in stream:
+        block = stream.size("block_size", low=rules.BLOCK_MIN, high=rules.BLOCK_MAX)
+        whole = -(-kv.size_bytes // block) * block
+        if whole != kv.size_bytes:
+            sizes["chunk_size"] = whole
+            told = f"; rounded up to {whole} B: whole blocks of {format_size(block)}"
+    return Table(stream.values | sizes, stream.file, stream.path), told
 
 
 def uses_kv(streams: list[Table]) -> bool:
     """Return whether any stream takes the derived size."""
     return any(KV in (s.values.get("block_size"), s.values.get("chunk_size")) for s in streams)
+
+
+def _chosen(entry: Table, choice: KvChoice) -> Table:
+    values = dict(entry.values)
+    if choice.model is not None:
+        values = {k: v for k, v in values.items() if k not in ("dtype", "tp")}
+    chosen = {"model": choice.model, "dtype": choice.dtype, "tp": choice.tp}
+    values |= {key: value for key, value in chosen.items() if value is not None}
+    return Table(values, entry.file, entry.path)
 
 
 @cache

@@ -12,13 +12,15 @@ from typing import get_args
 
 import msgspec
 
-from kvbench.document import FORMAT, found, suggestion
-from kvbench.metrics import METRICS
+from kvbench.document import FORMAT, found
+from kvbench.metrics import PERCENTILES
 from kvbench.workload import rules
-from kvbench.workload.kv import read_kv
+from kvbench.workload.kv import KvChoice, read_kv
+from kvbench.workload.primary import read_primary
 from kvbench.workload.schema import (
     ROLES,
     Evidence,
+    Load,
     Stream,
     Suite,
     SweepAxis,
@@ -27,7 +29,7 @@ from kvbench.workload.schema import (
 )
 from kvbench.workload.streams import allowed_name, read_streams
 from kvbench.workload.sweep import check_points, read_sweep
-from kvbench.workload.table import Table, plain_text, read_document
+from kvbench.workload.table import Table, read_document, whole
 
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
@@ -42,24 +44,31 @@ WORKLOAD_KEYS = (
     "primary",
     "timing",
     "kv",
+    "load",
     "sweep",
     "stream",
 )
 TIMING_KEYS = ("runtime", "ramp")
+LOAD_KEYS = ("percent", "queue_depth", "latency_limit", "percentile", "search_steps")
 SUITE_KEYS = ("format", "summary", "workloads", "repetitions")
 
 # fields that digests once did without, and their defaults
 ADDED = {"buffers": "scattered", "buffered": False, "request_steps": 1}
 
 SUMMARY_MAX, TEXT_MAX = 200, 2000
-PRIMARY_MAX = 16
+LOAD_POINTS_MAX, SEARCH_STEPS_MAX = 20, 8
 SUITE_WORKLOADS_MAX = 200
 REPETITIONS_MAX = 1000
 _FILE_STEM = re.compile(f"_?{rules.NAME}")
 
 
-def load_workload(path: Path) -> Workload:
+def load_workload(path: Path, kv_choice: KvChoice | None = None) -> Workload:
     """Return the workload in ``path``; its name is the file's name.
+
+    Args:
+        path: the file.
+        kv_choice: another model, dtype or number of ranks for its ``[kv]`` table; a file without
+            one is the same for every model.
 
     Raises:
         UsageError: the file cannot be read, or a key or value is not allowed.
@@ -68,14 +77,15 @@ def load_workload(path: Path) -> Workload:
     name = _file_name(path, table)
     table.allow_only(WORKLOAD_KEYS)
     timing = _timing(table.table("timing"))
-    kv = read_kv(table)
-    streams = read_streams(table, ramp_s=timing.ramp_s, kv=kv)
+    kv = read_kv(table, kv_choice)
+    streams, told = read_streams(table, ramp_s=timing.ramp_s, kv=kv)
     sweep = read_sweep(table.table("sweep"), streams)
     isolate = table.flag("isolate", default=False)
     if isolate and len(streams) == 1:
         raise table.error("isolate", "needs at least two streams")
     check_points(table, streams, sweep, ramp_s=timing.ramp_s)
-    return Workload(
+    load = _load(table, streams, isolate=isolate) if "load" in table else None
+    workload = Workload(
         name=name,
         summary=table.text("summary", limit=SUMMARY_MAX),
         role=table.choice("role", ROLES, None),
@@ -86,10 +96,13 @@ def load_workload(path: Path) -> Workload:
         sweep=sweep,
         timing=timing,
         isolate=isolate,
-        primary=_primary(table, streams, isolate=isolate),
-        digest=digest(streams, sweep, timing, isolate=isolate),
-        derivation=kv.derivation if kv else "",
+        primary=(),
+        digest=digest(streams, sweep, timing, isolate=isolate, load=load),
+        derivation=f"{kv.derivation}{told}" if kv else "",
+        load=load,
     )
+    _check_matrix(table, workload)
+    return msgspec.structs.replace(workload, primary=read_primary(table, workload))
 
 
 def load_suite(path: Path) -> Suite:
@@ -117,7 +130,12 @@ def load_suite(path: Path) -> Suite:
 
 
 def digest(
-    streams: tuple[Stream, ...], sweep: tuple[SweepAxis, ...], timing: Timing, *, isolate: bool
+    streams: tuple[Stream, ...],
+    sweep: tuple[SweepAxis, ...],
+    timing: Timing,
+    *,
+    isolate: bool,
+    load: Load | None = None,
 ) -> str:
     """Return 16 hex digits over everything that decides the I/O, and over no other text.
 
@@ -131,6 +149,8 @@ def digest(
         "timing": _used(timing),
         "isolate": isolate,
     }
+    if load is not None:
+        decisive["load"] = msgspec.to_builtins(load)
     encoded = msgspec.json.encode(decisive, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:16]
 
@@ -163,25 +183,54 @@ def _timing(table: Table) -> Timing:
     return Timing(runtime_s=runtime_s, ramp_s=ramp_s)
 
 
-def _primary(table: Table, streams: tuple[Stream, ...], *, isolate: bool) -> tuple[str, ...]:
-    """Return the ``stream.metric`` names, each of which the workload can give."""
-    names = []
-    for n, value in enumerate(table.array("primary", at_most=PRIMARY_MAX), start=1):
-        key = f"primary[{n}]"
-        text = plain_text(value, table, key, limit=100)
-        stream_name, _, metric = text.partition(".")
-        stream = next((s for s in streams if s.name == stream_name), None)
-        if stream is None:
-            raise table.error(
-                key,
-                f"{found(text)} names no stream of this file",
-                suggestion(stream_name, [s.name for s in streams]),
-            )
-        if metric not in METRICS:
-            raise table.error(key, f"{found(text)} names no metric", suggestion(metric, METRICS))
-        if metric.startswith("request_") and not stream.barrier:
-            raise table.error(key, f"{metric} needs a stream with barrier = true")
-        if metric.endswith("_mixed_over_alone") and not isolate:
-            raise table.error(key, f"{metric} needs isolate = true")
-        names.append(text)
-    return tuple(names)
+def _load(table: Table, streams: tuple[Stream, ...], *, isolate: bool) -> Load:
+    """Return the load curve of a workload of one stream that reads in a closed loop."""
+    entry = table.table("load")
+    entry.allow_only(LOAD_KEYS)
+    stream = streams[0]
+    needs = (
+        (len(streams) == 1 and not isolate, "one stream"),
+        (stream.direction == "read", "a stream that reads"),
+        (stream.rate_iops is None, "a closed loop: its peak is what the rates are shares of"),
+        (not stream.barrier, "no barrier"),
+        (not stream.buffered and stream.burst_ios is None, "plain O_DIRECT I/O without pauses"),
+        (stream.side is None, "no side"),
+    )
+    for met, need in needs:
+        if not met:
+            raise table.error("load", f"needs {need}")
+    percents = tuple(
+        whole(value, entry, f"percent[{n}]", low=1, high=99)
+        for n, value in enumerate(entry.array("percent", at_most=LOAD_POINTS_MAX), start=1)
+    )
+    if list(percents) != sorted(set(percents)):
+        raise entry.error("percent", "must go up, each value once")
+    depth = entry.integer("queue_depth", low=1, high=rules.DEPTH_MAX)
+    open_loop = msgspec.structs.replace(stream, queue_depth=depth)
+    for breach in (*rules.breaches(open_loop, ramp_s=0), *rules.point_breaches((open_loop,))):
+        raise entry.error(breach.field, breach.message, breach.hint)
+    percentile = 99.9
+    if "percentile" in entry:
+        percentile = entry.number("percentile", low=50, high=99.999)
+        if percentile not in PERCENTILES:
+            known = ", ".join(f"{p:g}" for p in PERCENTILES)
+            raise entry.error("percentile", f"must be one of {known}, not {percentile:g}")
+    steps = 0
+    if "search_steps" in entry:
+        steps = entry.integer("search_steps", low=0, high=SEARCH_STEPS_MAX)
+    return Load(
+        percents=percents,
+        queue_depth=depth,
+        limit_s=entry.duration_s("latency_limit", low=1e-6, high=17.0),
+        percentile=percentile,
+        search_steps=steps,
+    )
+
+
+def _check_matrix(table: Table, workload: Workload) -> None:
+    if not workload.matrix:
+        return
+    if workload.isolate:
+        raise table.error("isolate", "goes without saying where streams have a side")
+    if workload.sweep:
+        raise table.error("sweep", "has no place in a file whose streams have a side")

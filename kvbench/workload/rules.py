@@ -26,7 +26,11 @@ BUFFER_MAX = 4 * GIB  # memory for all I/Os in flight
 RATE_MAX = 100_000_000
 THETA_MIN, THETA_MAX = 0.01, 5.0
 SPAN_MIN = 0.01  # percent of the target
+SPAN_BYTES_MAX = 2**60
 FSYNC_MAX = 1_000_000
+STEPS_MAX = 4096
+BURST_MAX = 1_000_000
+PAUSE_MIN_S = 1e-6  # fio counts pauses in microseconds
 RUNTIME_MIN_S, RUNTIME_MAX_S, RAMP_MAX_S = 0.1, 24 * 3600.0, 3600.0
 POINTS_MAX = 1000
 
@@ -45,8 +49,13 @@ def breaches(stream: Stream, *, ramp_s: float) -> Iterable[Breach]:
     yield from _depth(stream)
     yield from _arrivals(stream)
     yield from _barrier(stream, ramp_s)
+    yield from _requests(stream)
     yield from _offsets(stream)
+    yield from _places(stream)
     yield from _writes(stream)
+    yield from _bursts(stream)
+    yield from _buffered(stream)
+    yield from _trims(stream)
 
 
 def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
@@ -61,6 +70,13 @@ def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
             message=f"the I/Os in flight need {format_size(memory)} of memory, "
             f"at most {format_size(BUFFER_MAX)}",
             hint="memory is jobs x queue_depth x block size, over all streams",
+        )
+    sides = [stream.side for stream in streams if stream.side is not None]
+    if sides and (len(sides) < len(streams) or len(set(sides)) < 2):
+        yield Breach(
+            field="side",
+            message="needs every stream to be a victim or an aggressor, with at least one of each",
+            hint="victims and aggressors are measured in pairs, and each by itself",
         )
 
 
@@ -119,7 +135,11 @@ def _barrier(stream: Stream, ramp_s: float) -> Iterable[Breach]:
     needs = (
         (stream.rate_iops is None, "a closed loop (no rate_iops)", "a batch is its own pace"),
         (stream.direction != "mixed", "a single direction", "a batch is either read or written"),
-        (stream.queue_depth > 1, "a queue_depth above 1", "the depth is the size of the batch"),
+        (
+            stream.queue_depth > 1 or stream.request_steps > 1,
+            "a queue_depth or request_steps above 1",
+            "else a request is one I/O, and its time is the latency",
+        ),
         (ramp_s == 0, "timing.ramp = 0", "the end of a ramp would cut a batch in two"),
         (stream.shape == "latency", 'shape = "latency"', "the batch decides how fio submits"),
         (stream.write_policy != "fsync", "no fsync", "a flush would stand between the batches"),
@@ -127,6 +147,49 @@ def _barrier(stream: Stream, ramp_s: float) -> Iterable[Breach]:
     for met, need, why in needs:
         if not met:
             yield Breach(field="barrier", message=f"needs {need}", hint=why)
+
+
+def _requests(stream: Stream) -> Iterable[Breach]:
+    """What is said of requests needs requests."""
+    barrier_keys = (
+        ("request_steps", stream.request_steps > 1),
+        ("deadline", stream.deadline_s is not None),
+    )
+    for key, given in barrier_keys:
+        if given and not stream.barrier:
+            yield Breach(
+                field=key, message="needs barrier = true", hint="only then are there requests"
+            )
+    if stream.compute_s is not None and stream.request_steps == 1:
+        yield Breach(field="compute_per_step", message="needs request_steps above 1")
+    if stream.prefetch_steps is not None and stream.compute_s is None:
+        yield Breach(field="prefetch_steps", message="needs compute_per_step")
+
+
+def _places(stream: Stream) -> Iterable[Breach]:
+    """Where I/Os start."""
+    align, stride = stream.align_bytes, stream.stride_bytes
+    if align is not None:
+        if stream.pattern != "random":
+            yield Breach(field="align", message='needs pattern = "random"')
+        if align % BLOCK_GRAIN:
+            yield Breach(field="align", message=f"{align} is not a multiple of {BLOCK_GRAIN}")
+    if stride is not None:
+        if stream.pattern != "sequential":
+            yield Breach(field="stride", message='needs pattern = "sequential"')
+        if stride % BLOCK_GRAIN or stride < stream.max_block_bytes or len(stream.block_mix) > 1:
+            yield Breach(
+                field="stride",
+                message=f"must be a multiple of {BLOCK_GRAIN}, at least the one block size there "
+                f"is, not {stride}",
+                hint="it is the distance from the start of one I/O to the start of the next",
+            )
+    if stream.payload_bytes is not None and stream.payload_bytes > stream.min_block_bytes:
+        yield Breach(
+            field="payload",
+            message=f"{stream.payload_bytes} bytes do not fit into an I/O of "
+            f"{stream.min_block_bytes}",
+        )
 
 
 def _offsets(stream: Stream) -> Iterable[Breach]:
@@ -188,3 +251,54 @@ def _writes(stream: Stream) -> Iterable[Breach]:
         yield Breach(
             field="fsync_every", message='write_policy = "fsync" and fsync_every need each other'
         )
+
+
+def _bursts(stream: Stream) -> Iterable[Breach]:
+    if (stream.burst_ios is None) != (stream.pause_s is None):
+        yield Breach(field="burst_ios", message="burst_ios and pause need each other")
+    if stream.burst_ios is None:
+        return
+    needs = (
+        (not stream.barrier, "no barrier", "fio hangs when it pauses inside a batch"),
+        (stream.rate_iops is None, "a closed loop (no rate_iops)", "a burst is its own pace"),
+        (stream.shape == "latency", 'shape = "latency"', "a stream that pauses has no peak"),
+    )
+    for met, need, why in needs:
+        if not met:
+            yield Breach(field="burst_ios", message=f"needs {need}", hint=why)
+
+
+def _buffered(stream: Stream) -> Iterable[Breach]:
+    if not stream.buffered:
+        return
+    needs = (
+        (stream.direction in ("read", "write"), "a single direction", "reads or writes"),
+        (stream.queue_depth == 1, "a queue_depth of 1", "a buffered call returns when it is done"),
+        (not stream.barrier, "no barrier", "its calls are waited for one by one"),
+        (stream.rate_iops is None, "a closed loop (no rate_iops)", "its calls block"),
+        (stream.shape == "latency", 'shape = "latency"', "registered buffers are for O_DIRECT"),
+        (stream.buffers == "scattered", 'buffers = "scattered"', "the data is copied anyway"),
+    )
+    for met, need, why in needs:
+        if not met:
+            yield Breach(field="buffered", message=f"needs {need}", hint=why)
+
+
+def _trims(stream: Stream) -> Iterable[Breach]:
+    if not stream.trims:
+        return
+    needs = (
+        (not stream.barrier, "no barrier"),
+        (not stream.buffered, "no buffered = true"),
+        (stream.shape == "latency", 'shape = "latency"'),
+        (stream.queue_depth == 1, "a queue_depth of 1"),
+        (stream.buffers == "scattered", "no buffers: no data is moved"),
+        (stream.payload_bytes is None, "no payload: no data is moved"),
+    )
+    for met, need in needs:
+        if not met:
+            yield Breach(
+                field="direction",
+                message=f'"trim" needs {need}',
+                hint="fio trims one range after the other",
+            )

@@ -117,8 +117,8 @@ class Stream(Struct, frozen=True, kw_only=True):
 
     @property
     def unit_bytes(self) -> int:
-        """What one random position covers: a chunk, or the largest block."""
-        return self.chunk_bytes or self.max_block_bytes
+        """What one position covers: a chunk, a stride, or the largest block."""
+        return self.chunk_bytes or self.stride_bytes or self.max_block_bytes
 
 
 class Timing(Struct, frozen=True, kw_only=True):

@@ -14,16 +14,18 @@ from kvbench.workload.schema import (
     Direction,
     Pattern,
     Shape,
+    Side,
     Stream,
     WritePolicy,
 )
-from kvbench.workload.table import Table, plain_text, real, size, whole
+from kvbench.workload.table import Table, duration_s, plain_text, real, size, whole
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 WRITE_POLICIES: tuple[WritePolicy, ...] = get_args(WritePolicy)
 BUFFERS: tuple[Buffers, ...] = get_args(Buffers)
+SIDES: tuple[Side, ...] = get_args(Side)
 
 STREAM_KEYS = (
     "name",
@@ -44,6 +46,18 @@ STREAM_KEYS = (
     "write_policy",
     "fsync_every",
     "buffers",
+    "buffered",
+    "align",
+    "stride",
+    "payload",
+    "request_steps",
+    "deadline",
+    "compute_per_step",
+    "prefetch_steps",
+    "burst_ios",
+    "pause",
+    "span_size",
+    "side",
 )
 BLOCK_MIX_KEYS = ("size", "percent")
 NUMBER_KEYS = (
@@ -56,32 +70,60 @@ NUMBER_KEYS = (
     "span_start_percent",
     "span_percent",
     "fsync_every",
+    "align",
+    "stride",
+    "payload",
+    "request_steps",
+    "deadline",
+    "compute_per_step",
+    "prefetch_steps",
+    "burst_ios",
+    "pause",
+    "span_size",
 )
-_FIELDS = {"chunk_size": "chunk_bytes"}  # keys whose field has another name
+FIELDS = {  # keys whose field has another name
+    "chunk_size": "chunk_bytes",
+    "align": "align_bytes",
+    "stride": "stride_bytes",
+    "payload": "payload_bytes",
+    "deadline": "deadline_s",
+    "compute_per_step": "compute_s",
+    "pause": "pause_s",
+    "span_size": "span_limit_bytes",
+}
 _WHOLE_MAX = {
     "queue_depth": rules.DEPTH_MAX,
     "jobs": rules.JOBS_MAX,
     "read_percent": 99,
     "fsync_every": rules.FSYNC_MAX,
+    "request_steps": rules.STEPS_MAX,
+    "prefetch_steps": rules.STEPS_MAX,
+    "burst_ios": rules.BURST_MAX,
 }
 _NAME = re.compile(rules.NAME)
 
 
-def read_streams(table: Table, *, ramp_s: float, kv: KvObject | None) -> tuple[Stream, ...]:
+def read_streams(
+    table: Table, *, ramp_s: float, kv: KvObject | None
+) -> tuple[tuple[Stream, ...], str]:
     """Return the streams of a workload file, each checked by itself.
 
-    ``kv`` is the object whose size a stream may take.
+    ``kv`` is the object whose size a stream may take; the second value tells what a stream's
+    blocks made of it, "" where it stayed as it was.
     """
+    told = ""
     streams: list[Stream] = []
     entries = table.tables("stream", at_most=rules.STREAMS_MAX)
     if kv is not None and not uses_kv(entries):
         raise table.error("kv", "no stream uses it", 'write block_size = "kv" in a stream')
     for entry in entries:
-        stream = _stream(with_kv(entry, kv), ramp_s=ramp_s)
+        sized, rounded = with_kv(entry, kv)
+        told = told or rounded
+        stream = _stream(sized, ramp_s=ramp_s)
         if stream.name in (other.name for other in streams):
             raise entry.error("name", f"two streams are called {stream.name!r}")
         streams.append(stream)
-    return tuple(streams)
+    return tuple(streams), told
 
 
 def allowed_name(value: object, table: Table, key: str) -> str:
@@ -110,9 +152,11 @@ def _stream(table: Table, *, ramp_s: float) -> Stream:
         shape=table.choice("shape", SHAPES, "latency"),
         write_policy=table.choice("write_policy", WRITE_POLICIES, "plain"),
         buffers=table.choice("buffers", BUFFERS, "scattered"),
+        buffered=table.flag("buffered", default=False),
+        side=table.choice("side", SIDES, None) if "side" in table else None,
     )
     numbers = {
-        _FIELDS.get(key, key): number(key, table.values[key], table, key)
+        FIELDS.get(key, key): number(key, table.values[key], table, key)
         for key in NUMBER_KEYS
         if key in table
     }
@@ -135,6 +179,11 @@ def number(kind: str, value: object, table: Table, key: str) -> int | float:
             return real(value, table, key, low=rules.SPAN_MIN, high=100)
         case "span_start_percent":
             return real(value, table, key, low=0, high=100)
+        case "align" | "stride" | "payload" | "span_size":
+            low = 1 if kind == "payload" else rules.BLOCK_MIN
+            return size(value, table, key, low=low, high=rules.SPAN_BYTES_MAX)
+        case "deadline" | "compute_per_step" | "pause":
+            return duration_s(value, table, key, low=rules.PAUSE_MIN_S, high=rules.RUNTIME_MAX_S)
         case "rate_iops":
             return float(whole(value, table, key, low=1, high=rules.RATE_MAX))
         case _:

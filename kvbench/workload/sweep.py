@@ -9,7 +9,7 @@ import msgspec
 from kvbench.document import found, suggestion
 from kvbench.workload import rules
 from kvbench.workload.schema import BlockShare, Stream, SweepAxis, SweepValue
-from kvbench.workload.streams import number
+from kvbench.workload.streams import FIELDS, number
 from kvbench.workload.table import Table
 
 SWEEP_FIELDS = (
@@ -19,7 +19,11 @@ SWEEP_FIELDS = (
     "rate_iops",
     "zipf_theta",
     "span_percent",
+    "span_size",
     "read_percent",
+    "request_steps",
+    "prefetch_steps",
+    "pause",
 )
 
 Point = tuple[tuple[Stream, ...], dict[str, SweepValue]]
@@ -46,7 +50,7 @@ def points(streams: tuple[Stream, ...], sweep: tuple[SweepAxis, ...]) -> Iterabl
 def _as_fields(field: str, value: SweepValue) -> dict[str, object]:
     """A swept ``block_size`` is a mix of one; every other field is itself."""
     if field != "block_size":
-        return {field: value}
+        return {FIELDS.get(field, field): value}
     return {"block_mix": (BlockShare(size_bytes=int(value), percent=100),)}
 
 

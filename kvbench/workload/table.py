@@ -76,13 +76,7 @@ class Table:
 
     def duration_s(self, key: str, *, low: float, high: float) -> float:
         """Return seconds from a number or from text such as "500ms"."""
-        raw = self.require(key)
-        if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
-            raise self.error(key, f"must be a duration, not {found(raw)}", "write e.g. 500ms or 2")
-        value = parse_duration(raw, where=self.where(key))
-        if not low <= value <= high:
-            raise self.error(key, f"must be from {low:g} to {high:g} seconds, not {value:g}")
-        return value
+        return duration_s(self.require(key), self, key, low=low, high=high)
 
     def choice(self, key: str, options: tuple[_Choice, ...], default: _Choice | None) -> _Choice:
         """Return one of ``options``."""
@@ -174,3 +168,13 @@ def size(value: object, table: Table, key: str, *, low: int, high: int) -> int:
     if not low <= parsed <= high:
         raise table.error(key, f"must be from {low} to {high} bytes, not {found(parsed)}")
     return parsed
+
+
+def duration_s(raw: object, table: Table, key: str, *, low: float, high: float) -> float:
+    """Return seconds from a number or from text such as "500ms", in ``low..high``."""
+    if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
+        raise table.error(key, f"must be a duration, not {found(raw)}", "write e.g. 500ms or 2")
+    value = parse_duration(raw, where=table.where(key))
+    if not low <= value <= high:
+        raise table.error(key, f"must be from {low:g} to {high:g} seconds, not {value:g}")
+    return value
