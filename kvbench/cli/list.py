@@ -11,7 +11,8 @@ from kvbench.kv.geometry import HeadKv, bytes_per_token
 from kvbench.kv.gpus import load_gpus
 from kvbench.kv.models import Model, load_models
 from kvbench.store.read import list_runs, read_run
-from kvbench.workload import catalog
+from kvbench.workload import cards, catalog
+from kvbench.workload.roles import Requirement
 from kvbench.workload.schema import ROLE_MEANINGS
 
 COLUMNS = 100
@@ -93,8 +94,43 @@ def _suites(_: Path) -> list[dict[str, str | list[str]]]:
     ]
 
 
-def _roles(_: Path) -> list[dict[str, str]]:
-    return [{"name": name, "meaning": meaning} for name, meaning in ROLE_MEANINGS.items()]
+def _roles(_: Path) -> list[dict[str, str | list[dict[str, str]]]]:
+    """Return the levels of each role's card; a role without a card keeps its meaning."""
+    rows: list[dict[str, str | list[dict[str, str]]]] = []
+    find = cards.finder()
+    for role, meaning in ROLE_MEANINGS.items():
+        try:
+            card = cards.find_role_card(role, find)
+        except UsageError as error:  # one broken file must not hide the others
+            output.advise(str(error))
+            rows.append({"name": role, "level": "-", "asks": [], "title": meaning})
+            continue
+        rows += [
+            {
+                "name": role,
+                "level": level.name,
+                "asks": [_asked(requirement) for requirement in level.requirements],
+                "title": level.title,
+            }
+            for level in card.levels
+        ]
+    return rows
+
+
+def _asked(requirement: Requirement) -> dict[str, str]:
+    subject = requirement.subject
+    at = ", ".join(f"{key} = {value}" for key, value in subject.at.items())
+    return {
+        "metric": subject.metric,
+        "workload": subject.workload,
+        "stream": subject.stream,
+        "at": at,
+        "of": requirement.of,
+        requirement.bound: requirement.limit_text,
+        "evidence": requirement.evidence,
+        "why": requirement.why,
+        "source": requirement.source,
+    }
 
 
 def _models(_: Path) -> list[dict[str, str | int]]:
@@ -154,7 +190,7 @@ def _runs(results: Path) -> list[dict[str, str]]:
     return rows
 
 
-Row = Mapping[str, str | int | list[str]]
+Row = Mapping[str, str | int | list[str] | list[dict[str, str]]]
 _ROWS: dict[str, Callable[[Path], Sequence[Row]]] = {
     "workloads": _workloads,
     "suites": _suites,
