@@ -2,37 +2,31 @@
 
 import argparse
 import sys
-from collections.abc import Callable
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbench.cli import output
+from kvbench.cli.breakeven_subject import Asked, subject_of
 from kvbench.document import brief, found, printable, suggestion
 from kvbench.errors import ExitCode, UsageError
-from kvbench.kv.geometry import bytes_per_token, check_tp, parse_dtype, sequence_bytes
-from kvbench.kv.gpus import Gpu, find_gpu, load_gpus
-from kvbench.kv.models import Model, find_model, load_models
-from kvbench.kv.prefill import Prefill, prefill_from_rate, prefill_s
 from kvbench.store.read import find_run, read_run
-from kvbench.units import MS_PER_S
-from kvbench.workload import catalog
 
 if TYPE_CHECKING:
     from kvbench.measure.model import MeasuredRun
     from kvbench.measure.reload import Reloads
 
-NUMBER_CHARS_MAX = 30
-NUMBER_MAX = 1e12  # far beyond any sense, and far below what arithmetic cannot hold
-TP_DIGITS_MAX = 6
 REASONS_SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("run", metavar="RUN", help="a run's id, its folder, or 'latest'")
+    parser.add_argument("--model", metavar="M", help="a model by name (kvbench list models)")
     parser.add_argument(
-        "--model", required=True, metavar="M", help="a model by name (kvbench list models)"
+        "--config",
+        type=output.named_path,
+        metavar="FILE",
+        help="a Hugging Face config.json instead of a name; goes with --prefill-tok-s",
     )
     parser.add_argument("--gpu", metavar="G", help="a GPU by name (kvbench list gpus)")
     parser.add_argument(
@@ -69,67 +63,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure the archive, compare, print."""
-    model = find_model(load_models(catalog.data_folder() / "models.toml"), arguments.model)
-    dtype = model.dtype
-    if arguments.dtype is not None:
-        dtype = parse_dtype(arguments.dtype, where="--dtype")
-    tp = _tp(arguments.tp)
-    check_tp(model.geometry, tp)
-    per_token = bytes_per_token(model.geometry, dtype)
-    gpu, prefill = _prefill(arguments, model, tp)
-    overhead_s = _milliseconds(arguments.overhead_ms, "--overhead-ms", zero=True)
-    ttft_s = None
-    if arguments.ttft_ms is not None:
-        ttft_s = _milliseconds(arguments.ttft_ms, "--ttft-ms", zero=False)
+    subject = subject_of(
+        Asked(
+            model=arguments.model,
+            config=arguments.config,
+            gpu=arguments.gpu,
+            tp=arguments.tp,
+            dtype=arguments.dtype,
+            overhead_ms=arguments.overhead_ms,
+            ttft_ms=arguments.ttft_ms,
+            prefill_tok_s=arguments.prefill_tok_s,
+        )
+    )
     folder = find_run(arguments.results, arguments.run)
 
     # numpy stands behind these, and a wrong argument should be told without waiting for it
     from kvbench.cli import breakeven_text
-    from kvbench.cli.breakeven_answer import Answer
-    from kvbench.measure.breakeven import Question
     from kvbench.measure.run import measure_run
+    from kvbench.report.breakeven import Answer
 
     run = measure_run(read_run(folder))
-    reloads = _reloads(run, arguments.workload)
-    question = Question(
-        kv_bytes=lambda tokens: sequence_bytes(model.geometry, tokens, dtype),
-        prefill=prefill,
-        overhead_s=overhead_s,
-        ttft_s=ttft_s,
-    )
-    answer = Answer.of(
-        run,
-        reloads,
-        question,
-        model=model.name,
-        gpu=gpu.name if gpu else None,
-        tp=tp,
-        dtype=dtype,
-        bytes_per_token=per_token,
-    )
+    answer = Answer.of(run, _reloads(run, arguments.workload), subject)
     if arguments.json:
         output.print_json(answer)
     else:
         print(breakeven_text.render(answer, ascii_only=not output.speaks_unicode(sys.stdout)))
     return int(ExitCode.OK)
-
-
-def _prefill(
-    arguments: argparse.Namespace, model: Model, tp: int
-) -> tuple[Gpu | None, Callable[[int], Prefill]]:
-    """Return the GPU, which a user's own figure does not need, and seconds by tokens."""
-    gpu = None
-    if arguments.gpu is not None:
-        gpu = find_gpu(load_gpus(catalog.data_folder() / "gpus.toml"), arguments.gpu)
-    if arguments.prefill_tok_s is not None:
-        rate = _number(arguments.prefill_tok_s, "--prefill-tok-s", zero=False)
-        return gpu, lambda tokens: prefill_from_rate(tokens, rate)
-    if gpu is None:
-        raise UsageError(
-            "name a GPU with --gpu, or give --prefill-tok-s", hint="see kvbench list gpus"
-        )
-    chosen = gpu
-    return gpu, lambda tokens: prefill_s(model, chosen, tp, tokens)
 
 
 def _reloads(run: "MeasuredRun", workload: str | None) -> "Reloads":
@@ -156,29 +115,3 @@ def _reloads(run: "MeasuredRun", workload: str | None) -> "Reloads":
         where=f"run {brief(run.record.run_id)}",
         hint="run for instance --workload vllm-block",
     )
-
-
-def _tp(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= TP_DIGITS_MAX):
-        raise UsageError(f"not a whole number: {found(text)}", where="--tp")
-    return int(text)
-
-
-def _milliseconds(text: str, where: str, *, zero: bool) -> float:
-    return _number(text, where, zero=zero) / MS_PER_S
-
-
-def _number(text: str, where: str, *, zero: bool) -> float:
-    """Return a finite number above 0, or also 0."""
-    try:
-        value = float(text) if len(text) <= NUMBER_CHARS_MAX else float("nan")
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise UsageError(f"not a number: {found(text)}", where=where)
-    if value < 0 or (value == 0 and not zero):
-        least = "0 or more" if zero else "above 0"
-        raise UsageError(f"must be {least}, not {found(text)}", where=where)
-    if value > NUMBER_MAX:
-        raise UsageError(f"must be at most {NUMBER_MAX:g}, not {found(text)}", where=where)
-    return value

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from kvbench.cli.breakeven_answer import Answer, PointAnswer
-from kvbench.kv.breakeven import Interval
-from kvbench.measure.breakeven import PERCENTILES, Percentile, Winner
+from kvbench.measure.breakeven import PERCENTILES, Winner
 from kvbench.measure.reload import Figure
+from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, winning_words
 from kvbench.report.words import DASH, quantity, sentence, short, spread
 from kvbench.units import format_bandwidth, format_size, format_time
 
 COLUMNS = 100
-NOT_MEASURED = "not measured"
 _ASCII = str.maketrans({DASH: "-", "\N{MICRO SIGN}": "u", "…": "~", "⟨": "<", "⟩": ">"})
 _BASES = {
     "table": "table",
@@ -126,7 +124,7 @@ def _point(answer: Answer, point: PointAnswer) -> Iterator[str]:
         return
     yield from _table(_reload_rows(answer, point))
     for percentile in PERCENTILES:
-        yield from _wrapped(_winning(answer, point, percentile), "    ", first="  ")
+        yield from _wrapped(winning_words(answer, point, percentile), "    ", first="  ")
 
 
 def _count(point: PointAnswer) -> str:
@@ -173,37 +171,6 @@ def _time(seconds: float | None) -> str:
 
 def _wins(winner: Winner | None) -> str:
     return NOT_MEASURED if winner is None else winner
-
-
-def _winning(answer: Answer, point: PointAnswer, percentile: Percentile) -> str:
-    found = [w for w in point.winning if w.percentile == percentile]
-    ends = f"{answer.contexts[0].tokens:,} to {answer.contexts[-1].tokens:,} tokens"
-    texts = []
-    for winning in found:
-        if winning.intervals is None:
-            return f"at {percentile} reloading was {NOT_MEASURED}"
-        where = _intervals(winning.intervals, ends)
-        estimate = "" if winning.prefill == "estimate" else f"by the {winning.prefill} estimate "
-        texts.append(f"{estimate}{where}")
-    return f"at {percentile} reloading wins {'; '.join(texts)}"
-
-
-def _intervals(intervals: Sequence[Interval], ends: str) -> str:
-    if not intervals:
-        return f"at no length from {ends}"
-    return " and ".join(_interval(interval, ends) for interval in intervals)
-
-
-def _interval(interval: Interval, ends: str) -> str:
-    match interval.from_start, interval.to_end:
-        case True, True:
-            return f"at every length from {ends}"
-        case True, False:
-            return f"up to {interval.high_tokens:,} tokens"
-        case False, True:
-            return f"from {interval.low_tokens:,} tokens on"
-        case _:
-            return f"from {interval.low_tokens:,} to {interval.high_tokens:,} tokens"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

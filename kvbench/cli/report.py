@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from kvbench.cli import output
+from kvbench.cli.breakeven_subject import Asked
 from kvbench.errors import UsageError
 from kvbench.store import layout
 from kvbench.store.read import find_run
@@ -28,6 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--csv", type=output.named_path, metavar="FILE", help="where the tidy table goes"
     )
     parser.add_argument("--text", action="store_true", help="print the summary only, write no file")
+    question = parser.add_argument_group("reload or recompute")
+    question.add_argument(
+        "--model",
+        metavar="M",
+        help="whose KV cache (default: the model that the run was made for, else llama-3.1-8b)",
+    )
+    question.add_argument("--gpu", metavar="G", help="what would recompute it (default: h100)")
+    question.add_argument(
+        "--tp",
+        metavar="T",
+        help="GPUs that compute together (default: the fewest in the table of this model, else 1)",
+    )
+    question.add_argument(
+        "--ttft-ms", metavar="Y", help="also tell how many users may reload at once within this"
+    )
     output.add_json_argument(parser)
 
 
@@ -39,7 +55,15 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("--text writes no file, so it does not go with --html or --csv")
     folder = find_run(arguments.results, arguments.run)
     check_outputs(folder, arguments.html, arguments.csv)
-    reported = reporting.read_and_measure(folder)
+    reported = reporting.read_and_measure(
+        folder,
+        Asked(
+            model=arguments.model,
+            gpu=arguments.gpu,
+            tp=arguments.tp,
+            ttft_ms=arguments.ttft_ms,
+        ),
+    )
     if not arguments.json:  # before the files: a folder that is full must not hide what is known
         print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
         sys.stdout.flush()

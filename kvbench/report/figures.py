@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from kvbench.report.curves import nines
-from kvbench.report.model import BarGroup, BarPanel, CurvePanel, DepthPanel
-from kvbench.report.scales import log_axis, thinned, zero_axis
+from kvbench.report.model import BarGroup, BarPanel, CurvePanel, LinePanel, LineSeries, Rule
+from kvbench.report.scales import log_axis, thinned, tick, zero_axis, zero_x_axis
 from kvbench.report.svg import FAINT, INK, PALETTE, to_svg
 from kvbench.report.words import metric_label, quantity
 
@@ -59,13 +59,13 @@ _STYLE: "dict[RcKeyType, Any]" = {
 }
 
 
-def draw(panel: CurvePanel | DepthPanel | BarPanel, figure_id: str) -> str:
+def draw(panel: CurvePanel | LinePanel | BarPanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
     match panel:
         case CurvePanel():
             return latency_curves(panel, figure_id)
-        case DepthPanel():
-            return against_depth(panel, figure_id)
+        case LinePanel():
+            return lines(panel, figure_id)
         case BarPanel():
             return tenant_bars(panel, figure_id)
 
@@ -101,44 +101,103 @@ def latency_curves(panel: CurvePanel, figure_id: str) -> str:
         )
 
 
-def against_depth(panel: DepthPanel, figure_id: str) -> str:
-    """Return a metric against queue depth: x in powers of two, every repetition a dot."""
+def lines(panel: LinePanel, figure_id: str) -> str:
+    """Return a metric against something numeric: lines, every repetition a dot, rules across."""
     handles = []
     with _drawing() as new:
         drawing, axes = new([series.label for series in panel.series])
         for series in panel.series:
-            colour = PALETTE[series.colour % len(PALETTE)]
-            marker = MARKERS[series.variant % len(MARKERS)]
-            line = LINES[series.variant % len(LINES)]
-            axes.plot(series.depth, series.median, line, color=colour, linewidth=1.4)
-            x, y = zip(*series.dots, strict=True)
-            axes.plot(x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0)
-            handles.append(
-                Line2D(
-                    [],
-                    [],
-                    color=colour,
-                    linestyle=line,
-                    marker=marker,
-                    markersize=4,
-                    linewidth=1.4,
-                )
-            )
-        depths = sorted({depth for series in panel.series for depth in series.depth})
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(FixedLocator(thinned(depths)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        values = [value for series in panel.series for _, value in series.dots]
+            handles.append(_line(axes, series))
+        values = [value for s in panel.series for value in (*s.median, *s.low, *s.high)]
+        values += [value for series in panel.series for _, value in series.dots]
+        values += [rule.value for rule in panel.rules if rule.axis == "y"]
+        places = sorted({x for series in panel.series for x in series.x})
+        crossed = [r.high or r.value for r in panel.rules if r.axis == "x"]
+        if panel.x_scale == "linear":
+            dots = [x for series in panel.series for x, _ in series.dots]
+            zero_x_axis(axes, [*places, *dots, *crossed], panel.x_unit)
+        else:
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_locator(FixedLocator(thinned(places)))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: tick(x, panel.x_unit)))
         if panel.from_zero:
             zero_axis(axes, values, panel.unit)
         else:
             log_axis(axes, values, lambda value: quantity("latency_p99", panel.unit, value))
+        for rule in panel.rules:
+            _rule(axes, rule)
         _finish(drawing, axes, panel.x_label, panel.y_label)
         _legend(drawing, handles, [series.label for series in panel.series])
         return to_svg(
             drawing, figure_id=figure_id, title=panel.title, description=panel.description
         )
+
+
+def _line(axes: Axes, series: LineSeries) -> Line2D:
+    """Draw one line with its band, dots and hollow points; return its entry of the legend."""
+    colour = PALETTE[series.colour % len(PALETTE)]
+    marker = MARKERS[series.variant % len(MARKERS)]
+    line = LINES[series.variant % len(LINES)]
+    if series.high:
+        low = series.low or series.median
+        axes.fill_between(series.x, low, series.high, color=colour, alpha=0.16, lw=0)
+    axes.plot(series.x, series.median, line, color=colour, linewidth=1.4)
+    if series.dots:
+        x, y = zip(*series.dots, strict=True)
+        axes.plot(x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0)
+    for place in series.hollow:
+        axes.plot(
+            series.x[place : place + 1],
+            series.median[place : place + 1],
+            "o",
+            markersize=8,
+            markerfacecolor="none",
+            markeredgecolor=colour,
+            markeredgewidth=1.3,
+        )
+    return Line2D(
+        [],
+        [],
+        color=colour,
+        linestyle=line,
+        marker=marker if series.dots else "",
+        markersize=4,
+        linewidth=1.4,
+    )
+
+
+def _rule(axes: Axes, rule: Rule) -> None:
+    """Draw a line across that marks one value, its interval as a strip, and its name."""
+    colour = INK if rule.colour is None else PALETTE[rule.colour % len(PALETTE)]
+    line = LINES[rule.variant % len(LINES)]
+    if rule.axis == "y":
+        axes.axhline(rule.value, color=colour, linestyle=line, linewidth=1.0)
+        axes.annotate(
+            rule.short_label,
+            (0.01, rule.value),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(0, 2),
+            textcoords="offset points",
+            fontsize=FONT_PT - 1,
+            color=colour,
+        )
+        return
+    if rule.low is not None and rule.high is not None:
+        axes.axvspan(rule.low, rule.high, color=colour, alpha=0.12, lw=0)
+    axes.axvline(rule.value, color=colour, linestyle=line, linewidth=1.0)
+    axes.annotate(
+        rule.short_label,
+        (rule.value, 0.97),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-3, 0),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        rotation=90,
+        fontsize=FONT_PT - 1,
+        color=colour,
+    )
 
 
 def tenant_bars(panel: BarPanel, figure_id: str) -> str:

@@ -6,11 +6,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from kvbench.report.figures import draw
-from kvbench.report.model import Figure, ReportView
+from kvbench.report.model import Figure, HeatPanel, ReportView
 
 HERE = Path(__file__).parent
 TEMPLATE = "report.html.j2"
-STYLE = "report.css"
+STYLES = ("report.css", "roles.css")
 
 
 def render(view: ReportView) -> str:
@@ -23,17 +23,28 @@ def render(view: ReportView) -> str:
         lstrip_blocks=True,
     )
     figures = [figure for role in view.roles for figure in role.figures]
+    if view.reload is not None and view.reload.figure is not None:
+        figures.append(view.reload.figure)
     return environment.get_template(TEMPLATE).render(
         view=view,
-        css=Markup((HERE / STYLE).read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        css=Markup(_css()),  # noqa: S704 - our own files
         drawings={figure.figure_id: _drawings(figure) for figure in figures},
         notes={doubt.mark: doubt.text for doubt in view.doubts if doubt.mark},
     )
 
 
+def _css() -> str:
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in STYLES)
+
+
 def _drawings(figure: Figure) -> tuple[Markup, ...]:
-    """Return one piece of markup per panel; the drawing itself escapes its texts."""
+    """Return one piece of markup per panel; the drawing itself escapes its texts.
+
+    A matrix is a table of the page, so nothing is drawn of it.
+    """
     return tuple(
-        Markup(draw(panel, f"{figure.figure_id}-{number}"))  # noqa: S704 - built as XML
+        Markup("")
+        if isinstance(panel, HeatPanel)
+        else Markup(draw(panel, f"{figure.figure_id}-{number}"))  # noqa: S704 - built as XML
         for number, panel in enumerate(figure.panels)
     )

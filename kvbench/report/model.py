@@ -8,6 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kvbench.report.role_model import CardView, ControllerView
+
 Level = Literal["bad", "doubt", "note"]
 
 
@@ -30,8 +32,9 @@ class Row(Struct, frozen=True, kw_only=True):
 
     parameters: str
     stream: str
-    setting: str  # "", "mixed" or "alone"
+    setting: str  # "", "mixed", "alone", "beside ..." or where on a load curve
     values: tuple[Value | None, ...]  # None: this metric does not concern this stream
+    device: str = ""  # what the block device saw of each large I/O
 
 
 class RowGroup(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class RowGroup(Struct, frozen=True, kw_only=True):
     summary: str
     cannot_express: str
     rows: tuple[Row, ...]
+    derivation: str = ""  # how a size came out of a model's geometry
 
 
 class Column(Struct, frozen=True, kw_only=True):
@@ -104,23 +108,47 @@ class CurvePanel(Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...]
 
 
-class DepthSeries(Struct, frozen=True, kw_only=True):
-    """A metric against queue depth.  ``dots`` has (depth, value) of every repetition.
+class LineSeries(Struct, frozen=True, kw_only=True):
+    """A metric against something numeric.  ``dots`` has (x, value) of every repetition.
 
     Lines that share the first words of their label (a block size) share a ``colour``; the
-    ``variant`` tells them apart by dashes.
+    ``variant`` tells them apart by dashes.  ``high`` makes a band upwards from ``low``, or from
+    the median without one.
+    ``hollow`` are places of points that are shown and are not to be relied on.
     """
 
     label: str
     colour: int
     variant: int
-    depth: tuple[float, ...]
+    x: tuple[float, ...]
     median: tuple[float, ...]
-    dots: tuple[tuple[float, float], ...]
+    dots: tuple[tuple[float, float], ...] = ()
+    hollow: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
 
 
-class DepthPanel(Struct, frozen=True, kw_only=True):
-    """One metric against queue depth; rates start at zero, latencies are logarithmic."""
+class Rule(Struct, frozen=True, kw_only=True):
+    """A line across a panel that marks one value; ``low`` to ``high`` is its interval.
+
+    Without a ``colour`` it is in ink; ``variant`` tells rules of one colour apart by dashes.
+    """
+
+    axis: Literal["x", "y"]
+    value: float
+    label: str  # in full, for the description
+    short_label: str  # on the drawing
+    colour: int | None = None
+    variant: int = 1
+    low: float | None = None
+    high: float | None = None
+
+
+class LinePanel(Struct, frozen=True, kw_only=True):
+    """One metric against something numeric; rates start at zero, times are logarithmic.
+
+    ``x_scale`` is "log2" for what is swept in doublings and "linear" from zero.
+    """
 
     title: str
     description: str
@@ -128,7 +156,29 @@ class DepthPanel(Struct, frozen=True, kw_only=True):
     y_label: str
     unit: str
     from_zero: bool
-    series: tuple[DepthSeries, ...]
+    series: tuple[LineSeries, ...]
+    x_unit: str = "1"
+    x_scale: Literal["log2", "linear"] = "log2"
+    rules: tuple[Rule, ...] = ()
+
+
+class HeatCell(Struct, frozen=True, kw_only=True):
+    """One cell of a matrix; ``level`` rises from 0, None when there is no number."""
+
+    text: str
+    detail: str
+    level: int | None
+
+
+class HeatPanel(Struct, frozen=True, kw_only=True):
+    """A matrix of numbers as a table whose cells are shaded by their level."""
+
+    title: str
+    description: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[HeatCell, ...]], ...]  # name, a soft line below it, cells
+    key: tuple[tuple[int, str], ...]  # level, what it stands for
 
 
 class Bar(Struct, frozen=True, kw_only=True):
@@ -158,6 +208,9 @@ class BarPanel(Struct, frozen=True, kw_only=True):
     groups: tuple[BarGroup, ...]
 
 
+Panel = CurvePanel | LinePanel | BarPanel | HeatPanel
+
+
 class Figure(Struct, frozen=True, kw_only=True):
     """One figure: the question that it answers, its panels, and the numbers behind it."""
 
@@ -165,8 +218,17 @@ class Figure(Struct, frozen=True, kw_only=True):
     title: str
     question: str
     how_to_read: str
-    panels: tuple[CurvePanel | DepthPanel | BarPanel, ...]
+    panels: tuple[Panel, ...]
     table: PlainTable
+
+
+class ReloadView(Struct, frozen=True, kw_only=True):
+    """Reload or recompute: the figure and its table; without a reload only ``words`` say why."""
+
+    words: tuple[str, ...]  # sentences, in the order of reading
+    figure: Figure | None
+    tables: tuple[PlainTable, ...]
+    lines: tuple[str, ...]  # the answer in a sentence per drawn line, for a terminal
 
 
 class RoleView(Struct, frozen=True, kw_only=True):
@@ -248,9 +310,12 @@ class ReportView(Struct, frozen=True, kw_only=True):
     doubts: tuple[Doubt, ...]
     facts: tuple[FactGroup, ...]
     roles: tuple[RoleView, ...]
+    reload: ReloadView | None
     problems: tuple[Problem, ...]
     method: tuple[tuple[str, str], ...]  # (term, explanation)
     cells: tuple[CellRow, ...]
     jobs: tuple[JobGroup, ...]
     command: str
     repeat: tuple[FactView, ...]
+    cards: tuple[CardView, ...] = ()  # role cards, held against the run
+    controller: tuple[ControllerView, ...] = ()

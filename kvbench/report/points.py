@@ -11,6 +11,7 @@ from msgspec import Struct
 from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Summary
 from kvbench.plan import Cell
 from kvbench.workload.schema import Stream, Workload
+from kvbench.workload.subject import PEAK
 
 SummaryKey = tuple[str, str, str, str]  # point_id, stream, direction, metric
 
@@ -55,6 +56,7 @@ class Index:
         self._summaries: dict[SummaryKey, Summary] = {
             (s.point_id, s.stream, s.direction, s.metric): s for s in run.summaries
         }
+        self._metrics = {(s.workload, s.metric) for s in run.summaries if s.purpose == "measure"}
         self._points: dict[str, tuple[Point, ...]] = {
             workload.name: tuple(self._points_of(workload))
             for workload in run.record.plan.workloads
@@ -77,6 +79,10 @@ class Index:
             for placed in point.cell.placed
             for direction in directions(placed.stream)
         )
+
+    def has_anywhere(self, workload: Workload, metric: str) -> bool:
+        """Whether any point of ``workload`` has a summary of ``metric``."""
+        return (workload.name, metric) in self._metrics
 
     def _points_of(self, workload: Workload) -> Iterator[Point]:
         cells: dict[str, list[Cell]] = defaultdict(list)
@@ -122,5 +128,16 @@ def _place(workload: Workload, cell: Cell) -> tuple[int, ...]:
         value = cell.parameters.get(label)
         place.append(axis.values.index(value) if value in axis.values else len(axis.values))
     names = [stream.name for stream in workload.streams]
+    if workload.load is not None:
+        loads = [PEAK, *(f"{percent} %" for percent in workload.load.percents)]
+        load = cell.parameters.get("load")
+        place.append(loads.index(load) if load in loads else len(loads))
+    place += [
+        names.index(str(cell.parameters[side])) if cell.parameters[side] in names else len(names)
+        for side in ("victim", "aggressor")
+        if side in cell.parameters
+    ]
+    if workload.matrix:
+        place.insert(0, int(cell.alone is not None))  # the pairs, then each stream alone
     place.append(names.index(cell.alone) + 1 if cell.alone in names else 0)
     return tuple(place)

@@ -24,8 +24,16 @@ def zero_axis(axes: Axes, values: Sequence[float], unit: str) -> None:
     top = max(values, default=0.0)
     axes.set_ylim(0, top * 1.08 if top > 0 else 1)
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, unit)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value, unit)))
     axes.patch.set_visible(False)
+
+
+def zero_x_axis(axes: Axes, values: Sequence[float], unit: str) -> None:
+    """Make x linear from zero."""
+    top = max(values, default=0.0)
+    axes.set_xlim(0, top * 1.04 if top > 0 else 1)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value, unit)))
 
 
 def log_axis(axes: Axes, values: Sequence[float], label: Callable[[float], str]) -> None:
@@ -45,7 +53,12 @@ def log_axis(axes: Axes, values: Sequence[float], label: Callable[[float], str])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _trimmed(label(value))))
 
 
-def _tick(value: float, unit: str) -> str:
+def tick(value: float, unit: str) -> str:
+    """Return the text at a tick; unit "1" is a plain number, tokens are counted in 1024."""
+    if unit == "tokens":
+        return f"{value / 1024:g}k"
+    if unit == "1" and value != 0:
+        return f"{value:g}"
     return "0" if value == 0 else _trimmed(format_value(value, unit).replace(" us", " µs"))
 
 

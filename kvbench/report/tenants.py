@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from kvbench.measure.model import IoDirection, Summary
-from kvbench.report.depth import rate_metric
 from kvbench.report.model import Bar, BarGroup, BarPanel, Figure, PlainTable
 from kvbench.report.points import Index, Point, directions, latency_prefix
+from kvbench.report.sweeps import rate_metric
 from kvbench.report.tables import RATIOS
 from kvbench.report.words import (
     DASH,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from kvbench.report.model import ReportView, ResultTable, Row, Value
+from kvbench.report.role_text import role_lines
 from kvbench.report.words import DASH
 
 COLUMNS = 100
@@ -32,6 +33,7 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from wrap(view.verdict, COLUMNS)
     for alert in view.alerts:
         yield from wrap(f"!! {alert.upper() if len(alert) < 40 else alert}", COLUMNS)
+    yield from role_lines(view.cards, view.controller, COLUMNS)
     for role in view.roles:
         for table in role.tables:
             yield ""

@@ -5,10 +5,13 @@ from shlex import join
 
 from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun
+from kvbench.measure.roles import Judgement
+from kvbench.report.breakeven import Subject
 from kvbench.report.cells import list_cells, list_jobs, list_problems
 from kvbench.report.curves import curve_figure
-from kvbench.report.depth import depth_figures
 from kvbench.report.doubts import Marks, alerts, cells_words, collect_marks, end_words, list_doubts
+from kvbench.report.load import load_figures
+from kvbench.report.matrix import matrix_figure
 from kvbench.report.method import method_words
 from kvbench.report.model import (
     FactGroup,
@@ -19,6 +22,9 @@ from kvbench.report.model import (
     RoleView,
 )
 from kvbench.report.points import Index
+from kvbench.report.reload import reload_view
+from kvbench.report.roles import card_views, controller_views
+from kvbench.report.sweeps import sweep_figures
 from kvbench.report.tables import result_tables
 from kvbench.report.tenants import tenant_figures
 from kvbench.report.words import (
@@ -40,12 +46,19 @@ TARGET_FACTS = (  # how the names of the target's facts begin; all others are of
 )
 
 
-def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
+def build(
+    run: MeasuredRun,
+    jobs: Mapping[str, str],
+    judgement: Judgement | None = None,
+    subject: Subject | None = None,
+) -> ReportView:
     """Return the report of ``run``.
 
     Args:
         run: the measured run.
         jobs: cell id -> the exact job text that fio was given.
+        judgement: the run held against the role cards; None shows no card.
+        subject: whose KV cache is reloaded or recomputed; None asks no such question.
     """
     index = Index(run)
     marks = collect_marks(run)
@@ -60,12 +73,15 @@ def build(run: MeasuredRun, jobs: Mapping[str, str]) -> ReportView:
         doubts=doubts,
         facts=_facts(run),
         roles=tuple(_roles(index, marks)),
+        reload=reload_view(run, subject),
         problems=tuple(list_problems(run)),
         method=method_words(run),
         cells=tuple(list_cells(index)),
         jobs=list_jobs(run, jobs),
         command=visible(join(run.record.command)),
         repeat=_repeat(run),
+        cards=card_views(judgement or Judgement()),
+        controller=controller_views(judgement or Judgement()),
     )
 
 
@@ -81,11 +97,14 @@ def _verdict(run: MeasuredRun) -> str:
         f"{plan.repetitions} {'repetition' if plan.repetitions == 1 else 'repetitions'}"
     )
     outcomes = [cell.outcome for cell in run.cells if cell.cell.purpose == "measure"]
-    ceilings = len(run.cells) - len(outcomes)
+    ceilings = sum(cell.cell.purpose == "ceiling" for cell in run.cells)
+    searches = sum(cell.cell.purpose == "search" for cell in run.cells)
     counts = ", ".join(
         f"{outcomes.count(outcome)} {outcome}"
         for outcome in ("valid", "doubtful", "invalid", "failed")
     )
+    if searches:
+        counts += f", and {searches} that searched for the usable rate"
     if ceilings:
         counts += f", and {ceilings} of the host's ceiling"
     parts = [f"{cells_words(len(outcomes))}: {counts}", end_words(run) or "the run is complete"]
@@ -169,7 +188,11 @@ def _figures(index: Index, role: Role) -> Iterator[Figure]:
     for number, workload in enumerate(index.run.record.plan.workloads, start=1):
         if workload.role != role:
             continue
-        yield from depth_figures(index, workload, f"depth-{number}")
+        yield from load_figures(index, workload, f"load-{number}")
+        yield from sweep_figures(index, workload, f"sweep-{number}")
+        matrix = matrix_figure(index, workload, f"matrix-{number}")
+        if matrix is not None:
+            yield matrix
         yield from tenant_figures(index, workload, f"tenants-{number}")
         curves = curve_figure(index, workload, f"latency-{number}")
         if curves is not None:

@@ -33,15 +33,40 @@ _LABELS = {
     "cpu_per_io": "CPU time per I/O",
     "depth_mean": "I/Os in flight",
     "device_requests_per_io": "Device requests per I/O",
+    "device_request_bytes": "Mean device request",
+    "device_byte_share": "Bytes from the device",
+    "read_amplification": "Read amplification",
     "host_ceiling_share": "Of host ceiling",
     "latency_p99_mixed_over_alone": "p99 mixed / alone",
+    "latency_p99.9_mixed_over_alone": "p99.9 mixed / alone",
     "iops_mixed_over_alone": "Rate mixed / alone",
+    "jain_index": "Jain's index",
+    "deadline_hit_share": "Requests in time",
+    "deadline_step_share": "Steps in time",
+    "usable_iops": "Usable IOPS",
+    "usable_share": "Usable, of peak",
+    "iops_over_4kib": "IOPS over 4 KiB",
+    "iops_over_fewer_jobs": "IOPS over fewer jobs",
+    "latency_over_smallest_span": "p50 over smallest span",
+    "span_knee": "Span of the knee",
+    "span_slope": "p50 per doubling",
 }
+SIZES = {  # swept sizes and the words before them
+    **dict.fromkeys(("block_size", "chunk_size", "chunk_bytes", "chunk"), ""),
+    **dict.fromkeys(("span_size", "span_limit_bytes"), "in "),
+}
+_TIMES = {"latency": "latency", "request": "request time", "step": "step time", "stall": "stall"}
 _SUFFIXES = {
     "iops": " IOPS",
     "request_rate": " requests/s",
     "latency_p99_mixed_over_alone": " x",
+    "latency_p99.9_mixed_over_alone": " x",
     "iops_mixed_over_alone": " x",
+    "iops_over_4kib": " x",
+    "iops_over_fewer_jobs": " x",
+    "latency_over_smallest_span": " x",
+    "read_amplification": " x",
+    "usable_iops": " IOPS",
     "device_requests_per_io": " requests",
     "depth_mean": " I/Os",
 }
@@ -90,7 +115,7 @@ def metric_label(metric: str) -> str:
     """Return a metric's name as a heading: ``p99 latency``."""
     kind, _, percentile = metric.partition("_p")
     if metric in METRICS and METRICS[metric].percentile is not None:
-        return f"p{percentile} latency" if kind == "latency" else f"p{percentile} request time"
+        return f"p{percentile} {_TIMES.get(kind, kind)}"
     return _LABELS.get(metric, short(metric.replace("_", " ")))
 
 
@@ -175,52 +200,101 @@ def missing_text(reason: str) -> str:
     return "no valid cell" if head == "no repetition counts" else "not measured"
 
 
-def stream_words(stream: Stream) -> str:
-    """Return what a stream does: ``4 KiB random reads, depth 32, 2 jobs``."""
+def stream_words(stream: Stream, *, paced: bool = False) -> str:
+    """Return what a stream does: ``4 KiB random reads, depth 32, 2 jobs``.
+
+    ``paced`` is for an open loop whose rate is set while the run goes on.
+    """
+    parts = [_pattern_words(stream)]
+    if stream.read_percent is not None:
+        parts.append(f"{stream.read_percent} % reads")
+    if stream.rate_iops is not None or paced:
+        rate = "" if stream.rate_iops is None else f" {stream.rate_iops:,.0f} IOPS"
+        parts += [f"open loop{rate}", f"depth up to {stream.queue_depth}"]
+    elif stream.barrier:
+        parts += _request_words(stream)
+    else:
+        parts.append(f"depth {stream.queue_depth}")
+    if stream.span_limit_bytes is not None:
+        parts.append(f"in {format_size(stream.span_limit_bytes)}")
+    elif stream.span_percent != 100:
+        parts.append(_span(stream.span_percent))
+    parts.append(_jobs(stream.jobs))
+    parts += _extra_words(stream)
+    return ", ".join(parts)
+
+
+def _pattern_words(stream: Stream) -> str:
     sizes = " + ".join(
         format_size(share.size_bytes)
         + (f" ({share.percent} %)" if len(stream.block_mix) > 1 else "")
         for share in stream.block_mix
     )
-    what = {"read": "reads", "write": "writes", "mixed": "reads and writes"}[stream.direction]
+    whats = {"read": "reads", "write": "writes", "mixed": "reads and writes", "trim": "trims"}
+    what = whats[stream.direction]
     if stream.pattern == "chunk" and stream.chunk_bytes:
-        parts = [f"{sizes} {what} in random {format_size(stream.chunk_bytes)} chunks"]
-    else:
-        parts = [f"{sizes} {stream.pattern} {what}"]
-    if stream.read_percent is not None:
-        parts.append(f"{stream.read_percent} % reads")
-    if stream.rate_iops is not None:
-        parts.append(f"open loop {stream.rate_iops:,.0f} IOPS")
-        parts.append(f"depth up to {stream.queue_depth}")
-    elif stream.barrier:
-        parts.append(f"{stream.queue_depth} per request, barrier")
-    else:
-        parts.append(f"depth {stream.queue_depth}")
-    if stream.span_percent != 100:
-        parts.append(_span(stream.span_percent))
-    parts.append(_jobs(stream.jobs))
-    if stream.zipf_theta is not None:
-        parts.append(f"zipf {stream.zipf_theta:g}")
-    if stream.write_policy == "dsync":
-        parts.append("each write durable (dsync)")
-    elif stream.write_policy == "fsync":
-        parts.append(f"fsync every {stream.fsync_every or 1}")
-    if stream.buffers != "scattered":
-        parts.append(f"{stream.buffers}-page buffers")
-    return ", ".join(parts)
+        return f"{sizes} {what} in random {format_size(stream.chunk_bytes)} chunks"
+    words = f"{sizes} {stream.pattern} {what}"
+    if stream.stride_bytes is not None:
+        words += f", one every {format_size(stream.stride_bytes)}"
+    return words
+
+
+def _request_words(stream: Stream) -> list[str]:
+    if stream.request_steps > 1:
+        depth = "" if stream.queue_depth == 1 else f" of {stream.queue_depth}"
+        return [f"{stream.request_steps} steps{depth} per request, one after the other"]
+    return [f"{stream.queue_depth} per request, barrier"]
+
+
+def _extra_words(stream: Stream) -> list[str]:
+    """Return what few streams have, each in a few words."""
+    found = {
+        f"deadline {format_value(stream.deadline_s or 0, 's')}": stream.deadline_s is not None,
+        f"{format_value(stream.compute_s or 0, 's')} of computing per step": (
+            stream.compute_s is not None
+        ),
+        f"{stream.prefetch_steps} steps ahead": (
+            stream.compute_s is not None and stream.prefetch_steps is not None
+        ),
+        f"bursts of {stream.burst_ios}, pause {format_value(stream.pause_s or 0, 's')}": (
+            stream.burst_ios is not None
+        ),
+        f"zipf {stream.zipf_theta or 0:g}": stream.zipf_theta is not None,
+        "each write durable (dsync)": stream.write_policy == "dsync",
+        f"fsync every {stream.fsync_every or 1}": stream.write_policy == "fsync",
+        "through the page cache": stream.buffered,
+        f"{stream.buffers}-page buffers": stream.buffers == "huge",
+        "contiguous buffers": stream.buffers == "contiguous",
+    }
+    return [words.replace(" us", " \N{MICRO SIGN}s") for words, there in found.items() if there]
 
 
 def parameter_words(parameters: Mapping[str, SweepValue]) -> str:
     """Return the swept parameters: ``4 KiB, depth 32, 2 jobs``; "" when nothing is swept."""
-    return ", ".join(_parameter(key, value) for key, value in parameters.items())
+    rest = dict(parameters)
+    parts = []
+    if "victim" in rest and "aggressor" in rest:
+        victim, aggressor = (short(str(rest.pop(side)), 24) for side in ("victim", "aggressor"))
+        parts.append(f"{victim} beside {aggressor}")
+    parts += [_parameter(key, value) for key, value in rest.items()]
+    return ", ".join(parts)
+
+
+def load_words(load: SweepValue) -> str:
+    """Return where a point of a load curve stands: ``peak``, ``30 % of the peak``."""
+    text = short(str(load), 24)
+    return f"{text} of the peak" if text.endswith("%") else text
 
 
 def _parameter(key: str, value: SweepValue) -> str:
     stream, _, field = key.rpartition(".")
     prefix = f"{short(stream, 24)} " if stream else ""
     number = value if isinstance(value, (int, float)) else None
-    if number is not None and field in ("block_size", "chunk_size", "chunk_bytes", "chunk"):
-        return f"{prefix}{format_size(number)}"
+    if key == "load":
+        return load_words(value)
+    if number is not None and field in SIZES:
+        return f"{prefix}{SIZES[field]}{format_size(number)}"
     if field == "queue_depth":
         return f"{prefix}depth {value}"
     if number is not None and field == "jobs":

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kvbench.cli.breakeven_answer import Answer, PointAnswer
 from kvbench.cli.main import main
 from kvbench.errors import ExitCode
 from kvbench.kv.breakeven import Interval
 from kvbench.measure.breakeven import Context, ContextReload, Winning
 from kvbench.measure.reload import Figure, LeftOut
 from kvbench.plan import make_plan
+from kvbench.report.breakeven import Answer, PointAnswer
 from kvbench.store import layout
 from kvbench.store.write import RunWriter
 from kvbench.units import GIB, KIB, MIB

@@ -14,8 +14,8 @@ from kvbench.report.model import (
     BarPanel,
     Curve,
     CurvePanel,
-    DepthPanel,
-    DepthSeries,
+    LinePanel,
+    LineSeries,
 )
 from tests.report.page import Page
 
@@ -34,7 +34,7 @@ CURVES = CurvePanel(
     y_label="latency (log scale)",
     curves=(CURVE, replace(CURVE, label="4 KiB, depth 8", colour=1)),
 )
-DEPTH = DepthPanel(
+DEPTH = LinePanel(
     title="IOPS against queue depth",
     description="more is more",
     x_label="queue depth (I/Os in flight per job)",
@@ -42,19 +42,19 @@ DEPTH = DepthPanel(
     unit="1/s",
     from_zero=True,
     series=(
-        DepthSeries(
+        LineSeries(
             label="512 B",
             colour=0,
             variant=0,
-            depth=(1.0, 8.0, 64.0),
+            x=(1.0, 8.0, 64.0),
             median=(9e3, 6e4, 9e4),
             dots=((1.0, 8e3), (1.0, 1e4), (8.0, 6e4), (64.0, 9e4)),
         ),
-        DepthSeries(
+        LineSeries(
             label="4 KiB",
             colour=1,
             variant=0,
-            depth=(1.0, 8.0),
+            x=(1.0, 8.0),
             median=(8e3, 5e4),
             dots=((1.0, 8e3), (8.0, 5e4)),
         ),
@@ -171,7 +171,7 @@ def test_ids_carry_the_name_of_the_figure() -> None:
 
 @pytest.mark.parametrize("panel", [CURVES, DEPTH, BARS])
 def test_a_drawing_leaves_no_trace_in_matplotlib(
-    panel: CurvePanel | DepthPanel | BarPanel,
+    panel: CurvePanel | LinePanel | BarPanel,
 ) -> None:
     before = dict(mpl.rcParams)
     first = figures.draw(panel, "one")

@@ -8,7 +8,7 @@ from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun
 from kvbench.report import view
 from kvbench.report.curves import CURVES_MAX, quantiles
-from kvbench.report.model import BarPanel, CurvePanel, DepthPanel, ReportView, Row, Value
+from kvbench.report.model import BarPanel, CurvePanel, LinePanel, Panel, ReportView, Row, Value
 from kvbench.units import GIB, KIB
 from tests.report.example import (
     BLOCKS,
@@ -271,7 +271,7 @@ def test_the_method_says_only_what_applies() -> None:
     assert not {"Throughput shape", "Request time", "Open loop", "Tenants"} & plain
 
 
-def panels(report: ReportView) -> list[CurvePanel | DepthPanel | BarPanel]:
+def panels(report: ReportView) -> list[Panel]:
     return [p for role in report.roles for figure in role.figures for p in figure.panels]
 
 
@@ -329,7 +329,7 @@ def test_too_few_ios_draw_no_curve() -> None:
 
 
 def test_depth_is_drawn_with_every_repetition_as_a_dot(report: ReportView) -> None:
-    rate, latency = [p for p in panels(report) if isinstance(p, DepthPanel)][:2]
+    rate, latency = [p for p in panels(report) if isinstance(p, LinePanel)][:2]
     assert rate.from_zero
     assert not latency.from_zero
     assert [series.label for series in rate.series] == [
@@ -338,18 +338,18 @@ def test_depth_is_drawn_with_every_repetition_as_a_dot(report: ReportView) -> No
         "4 KiB, 1 job",
         "4 KiB, 2 jobs",
     ]
-    assert rate.series[0].depth == (1.0, 4.0, 16.0, 64.0)
+    assert rate.series[0].x == (1.0, 4.0, 16.0, 64.0)
     assert len(rate.series[0].dots) == 12
 
 
 def test_a_workload_that_asks_for_bandwidth_is_drawn_as_bandwidth(report: ReportView) -> None:
-    assert any(p.unit == "B/s" for p in panels(report) if isinstance(p, DepthPanel))
+    assert any(p.unit == "B/s" for p in panels(report) if isinstance(p, LinePanel))
 
 
 def test_one_depth_is_never_a_plot() -> None:
     axis = replace(BLOCKS.sweep[0], values=(4,))
     found = panels(seen(make_run([replace(BLOCKS, sweep=(axis,))])))
-    assert not any(isinstance(panel, DepthPanel) for panel in found)
+    assert not any(isinstance(panel, LinePanel) for panel in found)
 
 
 def test_tenants_are_drawn_alone_and_mixed(report: ReportView) -> None:

@@ -1,12 +1,17 @@
-"""The answer of ``kvbench breakeven`` as data: the document that ``--json`` prints."""
+"""Reload or recompute, answered for one model on one GPU from the reloads of a run.  Pure.
+
+``Answer`` is also the document that ``kvbench breakeven --json`` prints.
+"""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from kvbench.kv.breakeven import Interval
 from kvbench.measure.breakeven import (
     Context,
     ContextReload,
+    Percentile,
     Question,
     Winning,
     contexts_of,
@@ -18,6 +23,23 @@ from kvbench.measure.reload import Figure, LeftOut, ReloadPoint, Reloads
 from kvbench.report.doubts import alerts
 from kvbench.report.words import stream_words
 from kvbench.workload.schema import Evidence, Role, SweepValue
+
+NOT_MEASURED = "not measured"
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """Whose KV cache is asked about, and on what it would be recomputed.
+
+    ``chosen`` says in words who chose the model and the GPU, "" where the user did.
+    """
+
+    model: str
+    gpu: str | None
+    tp: int
+    dtype: str
+    bytes_per_token: int
+    question: Question
+    chosen: str = ""
 
 
 class PointAnswer(Struct, frozen=True, kw_only=True):
@@ -67,19 +89,13 @@ class Answer(Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...]
 
     @classmethod
-    def of(
-        cls,
-        run: MeasuredRun,
-        reloads: Reloads,
-        question: Question,
-        *,
-        model: str,
-        gpu: str | None,
-        tp: int,
-        dtype: str,
-        bytes_per_token: int,
-    ) -> "Answer":
-        """Return the answer to ``question`` from the reloads of a run."""
+    def of(cls, run: MeasuredRun, reloads: Reloads, subject: Subject) -> "Answer":
+        """Return the answer to the question of ``subject`` from the reloads of a run.
+
+        Raises:
+            UsageError: the prefill time of a length is not known.
+        """
+        question = subject.question
         contexts = contexts_of(question)
         notes = dict.fromkeys(question.prefill(c.tokens).note for c in contexts)
         return cls(
@@ -87,21 +103,35 @@ class Answer(Struct, frozen=True, kw_only=True):
             target=run.record.plan.target.path,
             alerts=alerts(run),
             damage=run.damage,
-            model=model,
-            gpu=gpu,
-            tp=tp,
-            dtype=dtype,
-            bytes_per_token=bytes_per_token,
+            model=subject.model,
+            gpu=subject.gpu,
+            tp=subject.tp,
+            dtype=subject.dtype,
+            bytes_per_token=subject.bytes_per_token,
             overhead_s=question.overhead_s,
             ttft_s=question.ttft_s,
             prefill_notes=tuple(notes),
             contexts=contexts,
             points=tuple(
-                _point_answer(question, point, contexts, bytes_per_token)
+                _point_answer(question, point, contexts, subject.bytes_per_token)
                 for point in reloads.points
             ),
             left_out=reloads.left_out,
         )
+
+
+def winning_words(answer: Answer, point: PointAnswer, percentile: Percentile) -> str:
+    """Return at which lengths reloading wins: ``at p50 reloading wins from 9,000 tokens on``."""
+    found = [w for w in point.winning if w.percentile == percentile]
+    ends = f"{answer.contexts[0].tokens:,} to {answer.contexts[-1].tokens:,} tokens"
+    texts = []
+    for winning in found:
+        if winning.intervals is None:
+            return f"at {percentile} reloading was {NOT_MEASURED}"
+        where = _intervals(winning.intervals, ends)
+        estimate = "" if winning.prefill == "estimate" else f"by the {winning.prefill} estimate "
+        texts.append(f"{estimate}{where}")
+    return f"at {percentile} reloading wins {'; '.join(texts)}"
 
 
 def _point_answer(
@@ -128,3 +158,21 @@ def _point_answer(
         reloads=reloads_of(question, point, contexts),
         winning=winning_of(question, point, contexts),
     )
+
+
+def _intervals(intervals: Sequence[Interval], ends: str) -> str:
+    if not intervals:
+        return f"at no length from {ends}"
+    return " and ".join(_interval(interval, ends) for interval in intervals)
+
+
+def _interval(interval: Interval, ends: str) -> str:
+    match interval.from_start, interval.to_end:
+        case True, True:
+            return f"at every length from {ends}"
+        case True, False:
+            return f"up to {interval.high_tokens:,} tokens"
+        case False, True:
+            return f"from {interval.low_tokens:,} tokens on"
+        case _:
+            return f"from {interval.low_tokens:,} to {interval.high_tokens:,} tokens"
