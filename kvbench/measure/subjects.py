@@ -8,6 +8,7 @@ from msgspec import Struct
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.workload.roles import Subject
 from kvbench.workload.schema import Stream, SweepValue, Workload
+from kvbench.workload.streams import FIELDS
 
 NOT_IN_RUN = "not in this run"
 PAGE_CACHE = "page cache"
@@ -116,7 +117,7 @@ class Lookup:
                 return f"left out: {self._skipped[subject.workload]}"
             return f"{NOT_IN_RUN}: run --workload {subject.workload}"
         if not _same_io(workload, subject):
-            return f"{OTHER_IO}: the run's {subject.workload} is another than this card's"
+            return f"{OTHER_IO}: its {subject.workload} is of another model or version"
         if not plan.direct or written.state == "buffered":
             return f"{PAGE_CACHE}: the run did not ask the device"
         stream = next(s for s in workload.streams if s.name == subject.stream)
@@ -193,7 +194,7 @@ def _same_io(workload: Workload, subject: Subject) -> bool:
 
 def _decisive(stream: Stream, swept: Iterable[str]) -> dict[str, object]:
     free = {name.rpartition(".")[2] for name in swept if name.startswith(f"{stream.name}.")}
-    free = {"block_mix" if name == "block_size" else name for name in free}
+    free = {"block_mix" if name == "block_size" else FIELDS.get(name, name) for name in free}
     free |= set(_SPAN_FIELDS)
     return {name: getattr(stream, name) for name in stream.__struct_fields__ if name not in free}
 

@@ -79,9 +79,17 @@ def read_primary(table: Table, workload: Workload) -> tuple[str, ...]:
             )
         if metric not in METRICS:
             raise table.error(key, f"{found(text)} names no metric", suggestion(metric, METRICS))
-        for begin, end, need, met in _NEEDS:
-            fits = metric.startswith(begin) and metric.endswith(end)
-            if fits and not met(workload, streams[owner]):
-                raise table.error(key, f"{metric} needs {need}")
+        need = unmet_need(metric, workload, streams[owner])
+        if need:
+            raise table.error(key, f"{metric} needs {need}")
         names.append(text)
     return tuple(names)
+
+
+def unmet_need(metric: str, workload: Workload, stream: Stream) -> str:
+    """Return what ``stream`` lacks to give ``metric``, in words; "" when it lacks nothing."""
+    for begin, end, need, met in _NEEDS:
+        fits = metric.startswith(begin) and metric.endswith(end)
+        if fits and not met(workload, stream):
+            return need
+    return ""

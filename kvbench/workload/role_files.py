@@ -26,9 +26,10 @@ from kvbench.workload.roles import (
     Subject,
 )
 from kvbench.workload.schema import ROLES, Stream, SweepValue, Workload
-from kvbench.workload.streams import allowed_name
+from kvbench.workload.streams import allowed_name, number
 from kvbench.workload.subject import parameter_values, why_not_given
-from kvbench.workload.table import SIZE_TEXT_MAX, Table, plain_text, read_document, size
+from kvbench.workload.sweep import SWEEP_FIELDS
+from kvbench.workload.table import SIZE_TEXT_MAX, Table, plain_text, read_document
 
 CARD_KEYS = ("format", "role", "summary", "level")
 LEVEL_KEYS = ("name", "title", "summary", "source", "requirement")
@@ -59,7 +60,6 @@ LEVELS_MAX = 32
 REQUIREMENTS_MAX = 64
 PROBES_MAX = 32
 TITLE_MAX = 80
-SPAN_BYTES_MAX = 2**60
 
 FindWorkload = Callable[[str], Workload]  # raises UsageError when there is none
 
@@ -219,13 +219,10 @@ def _at(table: Table, workload: Workload) -> dict[str, SweepValue]:
 
 
 def _at_value(table: Table, key: str, raw: object) -> SweepValue:
-    if key.endswith("_size"):
-        return size(raw, table, key, low=1, high=SPAN_BYTES_MAX)
-    if isinstance(raw, str):
-        return plain_text(raw, table, key, limit=SIZE_TEXT_MAX)
-    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
-        raise table.error(key, f"must be a number or text, not {found(raw)}")
-    return raw
+    field = key.rpartition(".")[2]
+    if field in SWEEP_FIELDS:
+        return number(field, raw, table, key)
+    return plain_text(raw, table, key, limit=SIZE_TEXT_MAX)
 
 
 def _flat(table: Table) -> Iterator[tuple[str, object]]:
