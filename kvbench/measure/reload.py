@@ -42,7 +42,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 class ReloadPoint(Struct, frozen=True, kw_only=True):
     """One measured request that stands for a reload, ``in_flight`` of them at once.
 
-    Behind a barrier the request is the whole group; else it is one block, and its time the latency
+    Behind a barrier the request is all its groups; else it is one block, and its time the latency
     of one read.  ``request_count`` is over all repetitions.  ``excluded`` counts repetitions that
     were invalid or failed.
     """
@@ -112,9 +112,10 @@ def _read_streams(
     """Yield parameters, who is alone, how many are beside it, and each stream that reads."""
     for streams, parameters in points(workload.streams, workload.sweep):
         reading = [stream for stream in streams if stream.reads]
-        for stream in reading:
-            yield parameters, None, len(streams) - 1, stream
-        if workload.isolate:
+        if not workload.matrix:  # else the cells are pairs, and each stream alone
+            for stream in reading:
+                yield parameters, None, len(streams) - 1, stream
+        if workload.isolate or workload.matrix:
             for stream in reading:
                 yield parameters, stream.name, 0, stream
 
@@ -123,6 +124,8 @@ def _unfit(workload: Workload, stream: Stream, *, named: bool) -> str:
     """Return why a stream stands for no reload, "" when it does."""
     if workload.role not in RELOAD_ROLES:
         return f"role {workload.role} reads rows and lookups, not blocks or chunks"
+    if workload.load is not None:
+        return "its rate is set to shares of a peak, so how many reads are in flight is not known"
     if stream.unit_bytes < RELOAD_BYTES_MIN:
         return f"its reads are smaller than {RELOAD_BYTES_MIN // KIB} KiB"
     if workload.evidence == "projected" and not named:
@@ -162,7 +165,9 @@ def _point(
         stream=stream,
         alone=alone is not None,
         others=others,
-        request_bytes=block * stream.queue_depth if stream.barrier else block,
+        request_bytes=(
+            block * stream.queue_depth * stream.request_steps if stream.barrier else block
+        ),
         in_flight=stream.jobs if stream.barrier else stream.jobs * stream.queue_depth,
         p50=_figure(half, f"{kind}_p50", missing),
         p99=_figure(of(f"{kind}_p99"), f"{kind}_p99", missing),
