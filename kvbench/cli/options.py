@@ -11,9 +11,13 @@ from kvbench.cli import output
 from kvbench.errors import UsageError
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
+from kvbench.kv.geometry import check_tp, parse_dtype, row_bytes
+from kvbench.kv.models import find_model, load_models
 from kvbench.plan import Plan, TargetSpec, make_plan
 from kvbench.units import parse_duration, parse_size
 from kvbench.workload import catalog
+from kvbench.workload.folder import MODELS_FILE
+from kvbench.workload.kv import KvChoice
 from kvbench.workload.schema import ENGINES, ROLES, Workload
 
 DEFAULT_SUITE = "quick"
@@ -54,6 +58,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         choices=ROLES,
         help="only workloads of this role; may be given again",
     )
+    add_kv_arguments(what)
     what.add_argument(
         "--repetitions", type=int, metavar="N", help="passes over all cells (default: the suite's)"
     )
@@ -95,6 +100,41 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_kv_arguments(group: argparse._ArgumentGroup) -> None:
+    """Declare for which model sizes are derived."""
+    group.add_argument(
+        "--model",
+        metavar="M",
+        help="derive the sizes of workloads that have a [kv] table for this model (kvbench list "
+        "models); the others do not depend on a model and stay as they are",
+    )
+    group.add_argument(
+        "--dtype", metavar="D", help="with --model: KV dtype (default: the model's own)"
+    )
+    group.add_argument(
+        "--tp", type=int, metavar="T", help="with --model: tensor-parallel ranks (default: 1)"
+    )
+
+
+def kv_choice(arguments: argparse.Namespace) -> KvChoice | None:
+    """Return what the user chose in the place of what ``[kv]`` tables say.
+
+    Raises:
+        UsageError: no such model or dtype, or ranks that do not divide its heads.
+    """
+    if arguments.model is None:
+        for name in ("dtype", "tp"):
+            if getattr(arguments, name) is not None:
+                raise UsageError(f"--{name} only goes with --model")
+        return None
+    model = find_model(load_models(catalog.data_folder() / MODELS_FILE), arguments.model)
+    if arguments.dtype is not None:
+        row_bytes(model.geometry, parse_dtype(arguments.dtype, where="--dtype"), 1)
+    if arguments.tp is not None:
+        check_tp(model.geometry, arguments.tp, where="--tp")
+    return KvChoice(model=model.name, dtype=arguments.dtype, tp=arguments.tp)
+
+
 def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice:
     """Return the plan that the arguments ask for.  Reads the target's facts; does no I/O on it.
 
@@ -130,16 +170,17 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
 
 def _workloads(arguments: argparse.Namespace) -> tuple[Sequence[Workload], str, int]:
     """Return the workloads, the suite's name ("" for none) and the repetitions."""
+    kv = kv_choice(arguments)
     if arguments.workload:
         if arguments.suite:
             raise UsageError("give --suite or --workload, not both")
         names = dict.fromkeys(arguments.workload)
-        found: list[Workload] = [catalog.find_workload(name) for name in names]
+        found: list[Workload] = [catalog.find_workload(name, kv) for name in names]
         suite_name = ""
         repetitions = catalog.find_suite(DEFAULT_SUITE).repetitions
     else:
         suite = catalog.find_suite(arguments.suite or DEFAULT_SUITE)
-        found = list(catalog.suite_workloads(suite))
+        found = list(catalog.suite_workloads(suite, kv))
         suite_name, repetitions = suite.name, suite.repetitions
     if arguments.role:
         found = [workload for workload in found if workload.role in arguments.role]

@@ -5,6 +5,7 @@ from pathlib import Path
 from kvbench.document import found, suggestion
 from kvbench.errors import UsageError
 from kvbench.workload.folder import SUITES_FOLDER, data_folder
+from kvbench.workload.kv import KvChoice
 from kvbench.workload.load import load_suite, load_workload
 from kvbench.workload.schema import Suite, Workload
 
@@ -32,15 +33,19 @@ def list_workloads() -> list[Workload]:
     return [find_workload(name) for name in workload_names()]
 
 
-def find_workload(name: str) -> Workload:
+def find_workload(name: str, kv_choice: KvChoice | None = None) -> Workload:
     """Return a workload: a name of the catalog, or a path that ends in ``.toml``.
+
+    Args:
+        name: which one.
+        kv_choice: another model for its ``[kv]`` table, where it has one.
 
     Raises:
         UsageError: there is none, or its file is wrong.
     """
     if name.endswith(".toml"):
-        return load_workload(Path(name))
-    return load_workload(_named(_files(data_folder()), name, "workload"))
+        return load_workload(Path(name), kv_choice)
+    return load_workload(_named(_files(data_folder()), name, "workload"), kv_choice)
 
 
 def list_suites() -> list[Suite]:
@@ -59,8 +64,8 @@ def find_suite(name: str) -> Suite:
     return load_suite(_named(_files(data_folder() / SUITES_FOLDER), name, "suite"))
 
 
-def suite_workloads(suite: Suite) -> list[Workload]:
-    """Return the workloads of a suite in its order.
+def suite_workloads(suite: Suite, kv_choice: KvChoice | None = None) -> list[Workload]:
+    """Return the workloads of a suite in its order; ``kv_choice`` as for ``find_workload``.
 
     Raises:
         UsageError: it names a workload that is not in the catalog.
@@ -69,7 +74,7 @@ def suite_workloads(suite: Suite) -> list[Workload]:
     paths = [
         _named(files, name, "workload", where=f"suite {suite.name}") for name in suite.workloads
     ]
-    return [load_workload(path) for path in paths]
+    return [load_workload(path, kv_choice) for path in paths]
 
 
 def _files(folder: Path) -> dict[str, Path]:
