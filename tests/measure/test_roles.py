@@ -58,7 +58,8 @@ def test_a_latency_is_better_when_it_is_smaller(
     about = judged.subject(metric="latency_p99")
     asked = judged.requirement(about, bound="at_most", limit=0.002)
     found = row(judged.run(lambda _: values, metric="latency_p99"), asked)
-    assert (found.verdict, found.margin) == (verdict, pytest.approx(margin))
+    assert found.verdict == verdict
+    assert found.margin == pytest.approx(margin)
 
 
 def test_a_value_at_the_limit_meets_it() -> None:
@@ -143,9 +144,7 @@ def test_a_run_that_did_not_read_the_medium_is_not_judged(
 
 
 def test_what_is_not_in_the_run_says_how_to_get_it_there() -> None:
-    about = judged.subject(workload="small-reads")
-    absent = judged.requirement(judged.subject(workload=records.a_workload(name="w-2")))
-    assert row(judged.run(lambda _: FAST), judged.requirement(about)).verdict == "met"
+    absent = judged.requirement(judged.subject(records.a_workload(name="w-2")))
     found = row(judged.run(lambda _: FAST), absent)
     assert found.reason == "not in this run: run --workload w-2"
 
