@@ -71,7 +71,7 @@ def list_cells(index: Index) -> Iterator[CellRow]:
         many = len(cell.placed) > 1
         yield CellRow(
             cell_id=short(cell.cell_id),
-            repetition=str(cell.repetition) if cell.purpose == "measure" else DASH,
+            repetition=DASH if cell.purpose == "ceiling" else str(cell.repetition),
             workload=short(cell.workload),
             point=_point_words(cell),
             outcome=measured.outcome if measured else "not stored",
@@ -82,11 +82,11 @@ def list_cells(index: Index) -> Iterator[CellRow]:
 def _cell_values(
     measured: MeasuredCell, primary: set[tuple[str, str]], many: bool
 ) -> Iterator[str]:
-    ceiling = measured.cell.purpose == "ceiling"
+    rate_only = measured.cell.purpose == "ceiling"
     directions = {(m.stream, m.direction) for m in measured.measurements}
     for m in measured.measurements:
         wanted = (measured.cell.workload, f"{m.stream}.{m.metric}") in primary
-        if m.metric == "iops" if ceiling else wanted:
+        if m.metric == "iops" if rate_only else wanted:
             both = len([d for s, d in directions if s == m.stream]) > 1
             owner = [short(m.stream, 24)] if many else []
             owner += [f"{m.direction}s"] if both else []
@@ -98,7 +98,7 @@ def list_jobs(run: MeasuredRun, jobs: Mapping[str, str]) -> tuple[JobGroup, ...]
     groups: defaultdict[str, list[JobView]] = defaultdict(list)
     for cell in run.record.plan.cells:
         text = jobs.get(cell.cell_id)
-        turn = f"repetition {cell.repetition}" if cell.purpose == "measure" else ""
+        turn = "" if cell.purpose == "ceiling" else f"repetition {cell.repetition}"
         parts = (_point_words(cell), turn)
         groups[cell.workload].append(
             JobView(

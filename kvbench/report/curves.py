@@ -39,7 +39,12 @@ Member = tuple[Point, Placed, IoDirection]
 
 
 def curve_figure(index: Index, workload: Workload, figure_id: str) -> Figure | None:
-    """Return the latency curves of ``workload``, None when nothing can be drawn."""
+    """Return the latency curves of ``workload``, None when nothing can be drawn.
+
+    Of pairs of victims and aggressors there are too many; their matrix says what they do.
+    """
+    if workload.matrix:
+        return None
     members = [m for m in _members(index, workload) if any(_histograms(m))]
     chosen = _choose(members)
     colours = _colours(workload, chosen)

@@ -99,6 +99,9 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
     for skipped in plan.skipped:
         text = f"workload {short(skipped.workload)} was not run: {sentence(skipped.reason)}"
         yield Doubt(level="note", text=text)
+    for scaled in plan.scaled:
+        text = f"workload {short(scaled.workload)} was made smaller to fit: {sentence(scaled.text)}"
+        yield Doubt(level="note", text=text)
     yield from _what_it_does_not_say(run)
     if plan.repetitions < INTERVAL_N_MIN:
         yield Doubt(level="note", text=_few_repetitions(plan.repetitions))

@@ -63,7 +63,8 @@ def method_words(run: MeasuredRun) -> tuple[tuple[str, str], ...]:
     if names := users("barrier"):
         text = (
             "A request is a group of I/Os submitted together; the next waits for all of them. Its "
-            f"time is that of its slowest I/O. Workloads: {names}."
+            "time is that of its slowest I/O; of several steps one after the other, the sum of "
+            f"theirs. Workloads: {names}."
         )
         words.append(("Request time", text))
     if names := users("open loop"):
@@ -72,6 +73,26 @@ def method_words(run: MeasuredRun) -> tuple[tuple[str, str], ...]:
             f"waiting is part of the latency. Workloads: {names}."
         )
         words.append(("Open loop", text))
+    if names := users("compute"):
+        text = (
+            "Computed, not waited for: from the times of the steps, loaded back to back, follows "
+            "how long a GPU that computes so long per step would wait for data. "
+            f"Workloads: {names}."
+        )
+        words.append(("Stall", text))
+    if names := ", ".join(short(w.name) for w in plan.workloads if w.load is not None):
+        text = (
+            "The peak is a closed loop. The shares are open loops at a rate that follows from the "
+            "peak of the same repetition. The usable rate is the highest one that a bounded search "
+            f"found to keep the tail within the limit. Workloads: {names}."
+        )
+        words.append(("Load", text))
+    if names := ", ".join(short(w.name) for w in plan.workloads if w.matrix):
+        text = (
+            "Each victim is measured by itself and beside each aggressor; a ratio is of two cells "
+            f"of one repetition. Workloads: {names}."
+        )
+        words.append(("Victims and aggressors", text))
     if isolated := ", ".join(short(w.name) for w in plan.workloads if w.isolate):
         text = f"Each stream is measured by itself and beside the others. Workloads: {isolated}."
         words.append(("Tenants", text))
@@ -90,5 +111,7 @@ def _has(stream: Stream, what: str) -> bool:
             return stream.shape == "throughput"
         case "barrier":
             return stream.barrier
+        case "compute":
+            return stream.compute_s is not None
         case _:
             return stream.rate_iops is not None

@@ -39,6 +39,7 @@ class Axis(Struct, frozen=True, kw_only=True):
     unit: str  # of the values; "1" is a plain number
     question: str  # {name} is the workload's
     note: str
+    values_min: int = 2  # with fewer there is no figure
 
 
 DEPTH = Axis(
@@ -59,6 +60,7 @@ JOBS = Axis(
     unit="1",
     question="Does the rate of {name} hold as ever more submitters share the drive, or collapse?",
     note="Every submitter has a queue of its own, of the same depth.",
+    values_min=3,
 )
 SPAN = Axis(
     fields=("span_size", "span_limit_bytes", "span_percent"),
@@ -73,17 +75,25 @@ SPAN = Axis(
 AXES = (DEPTH, JOBS, SPAN)
 
 
+def _axes(workload: Workload, stream: Stream) -> list[Axis]:
+    """Return what is worth a figure: over a swept span nothing but the span is."""
+    swept = {a.field: len(a.values) for a in workload.sweep if a.stream == stream.name}
+    found = [
+        axis
+        for axis in AXES
+        if any(swept.get(field, 0) >= axis.values_min for field in axis.fields)
+    ]
+    return [SPAN] if SPAN in found else found
+
+
 def sweep_figures(index: Index, workload: Workload, figure_id: str) -> tuple[Figure, ...]:
     """Return one figure per stream and swept axis."""
     found: list[Figure] = []
     for stream in workload.streams:
-        swept = [axis.field for axis in workload.sweep if axis.stream == stream.name]
-        for axis in AXES:
-            if any(field in axis.fields for field in swept):
-                name = f"{figure_id}-{len(found) + 1}"
-                figure = _figure(index, workload, stream, axis, name)
-                if figure is not None:
-                    found.append(figure)
+        for axis in _axes(workload, stream):
+            figure = _figure(index, workload, stream, axis, f"{figure_id}-{len(found) + 1}")
+            if figure is not None:
+                found.append(figure)
     return tuple(found)
 
 

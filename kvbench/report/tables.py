@@ -1,4 +1,8 @@
-"""Summaries -> one table per role, projected workloads apart.  Pure."""
+"""Summaries -> the tables of a role, projected workloads apart.  Pure.
+
+Workloads share a table when they share what is measured of them, so that no table is wider than
+a page and none is full of holes.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,6 +16,7 @@ from kvbench.report.model import Column, ResultTable, Row, RowGroup, Value
 from kvbench.report.points import Index, Point, directions, primary_metrics
 from kvbench.report.words import (
     EVIDENCE_WORDS,
+    load_words,
     metric_label,
     metric_meaning,
     short,
@@ -19,12 +24,27 @@ from kvbench.report.words import (
     summary_detail,
     summary_text,
 )
-from kvbench.workload.schema import Role, Workload
+from kvbench.units import KIB
+from kvbench.workload.schema import Role, Stream, Workload
+from kvbench.workload.subject import PEAK
 
 ALWAYS = ("iops", "latency_p50", "latency_p99")
 BEHIND_BARRIER = ("request_p50", "request_p99", "request_rate")
 WHEN_THERE = ("host_ceiling_share",)
-RATIOS = {"latency_p99": "latency_p99_mixed_over_alone", "iops": "iops_mixed_over_alone"}
+RATIOS = {
+    "latency_p99": "latency_p99_mixed_over_alone",
+    "latency_p99.9": "latency_p99.9_mixed_over_alone",
+    "iops": "iops_mixed_over_alone",
+}
+# Numbers of several cells together: they are stored with some points of a workload, and say
+# nothing of the others.
+OF_SEVERAL = (
+    *("usable_iops", "usable_share", "iops_over_4kib", "iops_over_fewer_jobs"),
+    *("latency_over_smallest_span", "span_knee", "span_slope", "jain_index"),
+)
+COLUMNS_MAX = 6  # of a table 1,200 pixels wide, beside a narrow one
+HOLES_MAX = 2  # columns that a workload may leave empty in a table that it shares
+LARGE_BYTES = 64 * KIB  # from here on a device may cut an I/O into several requests
 FULL_NAME_CHARS_MAX = 400
 
 
@@ -34,28 +54,64 @@ def result_tables(
     """Return the tables of one role: what ships, traces and probes; then what is projected."""
     mine = [workload for workload in workloads if workload.role == role]
     parted = (
-        (
-            f"{role.capitalize()}: measured results",
-            False,
-            [w for w in mine if w.evidence != "projected"],
-        ),
-        (
-            f"{role.capitalize()}: projected workloads",
-            True,
-            [w for w in mine if w.evidence == "projected"],
-        ),
+        ("measured results", False, [w for w in mine if w.evidence != "projected"]),
+        ("projected workloads", True, [w for w in mine if w.evidence == "projected"]),
     )
-    return tuple(
-        _table(index, caption, projected, part, marks)
-        for caption, projected, part in parted
-        if part
-    )
+    tables = []
+    for words, projected, part in parted:
+        families = _families([(workload, _metrics(index, workload)) for workload in part])
+        for metrics, members in families:
+            caption = f"{role.capitalize()}: {words}"
+            if len(families) > 1:
+                caption += f", {_family_words(metrics)}"
+            tables.append(_table(index, caption, projected, metrics, members, marks))
+    return tuple(tables)
+
+
+def _families(
+    workloads: Sequence[tuple[Workload, tuple[str, ...]]],
+) -> list[tuple[tuple[str, ...], list[Workload]]]:
+    """Return (columns, workloads) per table: workloads join where their columns nearly agree."""
+    found: list[tuple[list[set[str]], list[Workload]]] = []
+    for workload, metrics in workloads:
+        mine = set(metrics)
+        for sets, members in found:
+            union = mine.union(*sets)
+            wide = len(union - set(WHEN_THERE)) > max(COLUMNS_MAX, *map(len, sets))
+            holes = max(len(union - one - set(WHEN_THERE)) for one in (mine, *sets))
+            if not wide and holes <= HOLES_MAX:
+                sets.append(mine)
+                members.append(workload)
+                break
+        else:
+            found.append(([mine], [workload]))
+    return [(_ordered(set().union(*sets)), members) for sets, members in found]
+
+
+def _family_words(metrics: Sequence[str]) -> str:
+    """Return what the workloads of a table have in common."""
+    for prefix, words in (
+        ("usable_", "rates under a limit"),
+        ("stall_", "requests beside computing"),
+        ("deadline_", "requests with a deadline"),
+        ("request_", "requests"),
+        ("span_", "spans"),
+        ("jain_", "tenants"),
+        ("latency_p99.9", "tails"),
+    ):
+        if any(metric.startswith(prefix) for metric in metrics):
+            return words
+    return "single I/Os"
 
 
 def _table(
-    index: Index, caption: str, projected: bool, workloads: Sequence[Workload], marks: Marks
+    index: Index,
+    caption: str,
+    projected: bool,
+    metrics: Sequence[str],
+    workloads: Sequence[Workload],
+    marks: Marks,
 ) -> ResultTable:
-    metrics = _metrics(index, workloads)
     groups = tuple(_group(index, workload, metrics, marks) for workload in workloads)
     used = (
         mark
@@ -82,22 +138,28 @@ def _table(
     )
 
 
-def _metrics(index: Index, workloads: Sequence[Workload]) -> tuple[str, ...]:
+def _metrics(index: Index, workload: Workload) -> tuple[str, ...]:
     """Return the columns: primary metrics, the usual ones, the host's share where it is known.
 
     A ratio of mixed to alone has no column: it stands beside the number that it is about.
     """
-    wanted = {name.rpartition(".")[2] for w in workloads for name in w.primary}
-    if any(not s.barrier for w in workloads for s in w.streams):
-        wanted |= set(ALWAYS)
-    if any(s.barrier for w in workloads for s in w.streams):
-        wanted |= set(BEHIND_BARRIER)
+    primary = {name.rpartition(".")[2] for name in workload.primary}
+    usual = [
+        metric
+        for metrics, barrier in ((ALWAYS, False), (BEHIND_BARRIER, True))
+        if any(stream.barrier == barrier for stream in workload.streams)
+        for metric in metrics
+    ]
     for metric, ratio in RATIOS.items():
-        if ratio in wanted:
-            wanted = (wanted - {ratio}) | {metric}
-    for metric in WHEN_THERE:
-        if any(index.has(point, metric) for w in workloads for point in index.points(w)):
-            wanted.add(metric)
+        if ratio in primary:
+            primary = (primary - {ratio}) | {metric}
+    room = COLUMNS_MAX - len(primary)
+    wanted = primary | set([m for m in usual if m not in primary][: max(0, room)])
+    wanted |= {m for m in WHEN_THERE if index.has_anywhere(workload, m)}
+    return _ordered(wanted)
+
+
+def _ordered(wanted: set[str]) -> tuple[str, ...]:
     order = [*METRICS, *sorted(wanted - set(METRICS))]
     return tuple(metric for metric in order if metric in wanted)
 
@@ -111,6 +173,7 @@ def _group(index: Index, workload: Workload, metrics: Sequence[str], marks: Mark
         summary=_sentence(workload.summary),
         cannot_express=_sentence(workload.cannot_express),
         rows=tuple(_rows(index, workload, metrics, marks)),
+        derivation=_sentence(workload.derivation),
     )
 
 
@@ -136,7 +199,9 @@ def _row(
     def value(metric: str) -> Value | None:
         summary = index.summary(point, stream.name, direction, metric)
         ratio_name = RATIOS.get(metric, "")
-        found = _value(point, summary, metric in primary, marks)
+        elsewhere = metric in OF_SEVERAL and index.has_anywhere(workload, metric)
+        wanted = metric in primary and (summary is not None or not elsewhere)
+        found = _value(point, summary, wanted, marks)
         ratio = index.summary(point, stream.name, direction, ratio_name)
         if found is None or ratio is None or (ratio.median is None and ratio_name not in primary):
             return found
@@ -150,13 +215,44 @@ def _row(
         )
 
     name = short(stream.name)
-    setting = point.setting or ("mixed" if workload.isolate else "")
     return Row(
-        parameters=stream_words(stream),
+        parameters=stream_words(stream, paced=_paced(point)),
         stream=f"{name}, {direction}s" if stream.direction == "mixed" else name,
-        setting=setting,
+        setting=_setting(workload, point, stream),
         values=tuple(value(metric) for metric in metrics),
+        device=_device(index, point, stream, direction),
     )
+
+
+def _paced(point: Point) -> bool:
+    """Whether the rate of the point follows from other cells of the run."""
+    return point.cell.parameters.get("load", PEAK) != PEAK
+
+
+def _setting(workload: Workload, point: Point, stream: Stream) -> str:
+    """Return what tells a row from others of the same stream."""
+    if point.setting or "load" in point.cell.parameters:
+        return point.setting or load_words(point.cell.parameters["load"])
+    if workload.matrix:
+        others = [p.stream.name for p in point.cell.placed if p.stream.name != stream.name]
+        return f"beside {short(', '.join(others), 24)}" if others else ""
+    return "mixed" if workload.isolate else ""
+
+
+def _device(index: Index, point: Point, stream: Stream, direction: IoDirection) -> str:
+    """Return what the block device saw of each large I/O, "" for small ones or when unknown."""
+    if stream.max_block_bytes < LARGE_BYTES:
+        return ""
+    count, size = (
+        index.summary(point, stream.name, direction, metric)
+        for metric in ("device_requests_per_io", "device_request_bytes")
+    )
+    if count is None or count.median is None:
+        return ""
+    words = f"device: {summary_text(count)} per I/O"
+    if size is not None and size.median is not None:
+        words += f", {summary_text(size)} in the mean"
+    return words
 
 
 def _value(point: Point, summary: Summary | None, primary: bool, marks: Marks) -> Value | None:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from kvbench.report.model import ReportView, ResultTable, Row, Value
+from kvbench.report.model import HeatPanel, ReportView, ResultTable, RoleView, Row, Value
 from kvbench.report.role_text import role_lines
 from kvbench.report.words import DASH
 
@@ -42,8 +42,13 @@ def _lines(view: ReportView) -> Iterator[str]:
             for group in table.groups:
                 words = f"{group.workload} [{group.evidence}] {group.summary}"
                 yield from (_cut(line, COLUMNS) for line in wrap(words, COLUMNS))
+                if group.derivation:
+                    words = f"size: {group.derivation}"
+                    yield from (_cut(line, COLUMNS) for line in wrap(words, COLUMNS))
                 for row in group.rows:
                     yield from _row(table, row)
+        yield from _matrices(role)
+    yield from _reload(view)
     if any(role.tables for role in view.roles):
         yield ""
         yield from wrap(_LEGEND, COLUMNS)
@@ -85,11 +90,59 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     )
     for place, more in enumerate(rest):
         yield _line((f"   {more}", "", "" if place else below, "", "", "", ""))
+    yield from _more(table, row, shown)
+
+
+def _more(table: ResultTable, row: Row, shown: Sequence[Value | None]) -> Iterator[str]:
+    """Yield the primary numbers that have no column of their own, and what the device saw."""
+    parts = [
+        f"{column.label} {_number(value)}{_spread(value)}"
+        for column, value in zip(table.columns, row.values, strict=True)
+        if value is not None and value.primary and not any(value is one for one in shown)
+    ]
+    parts += [
+        f"{column.label} {value.versus}"
+        for column, value in zip(table.columns, row.values, strict=True)
+        if value is not None and value.versus_primary
+    ]
+    if row.device:
+        parts.append(row.device)
+    if parts:
+        text = "; ".join(parts)
+        for line in wrap(text, COLUMNS, initial_indent="   + ", subsequent_indent="     "):
+            yield _cut(line, COLUMNS)
+
+
+def _matrices(role: RoleView) -> Iterator[str]:
+    """Yield each matrix of victims and aggressors in a line per victim."""
+    for figure in role.figures:
+        for panel in figure.panels:
+            if isinstance(panel, HeatPanel):
+                yield ""
+                yield from wrap(panel.title, COLUMNS)
+                for name, below, cells in panel.rows:
+                    beside = (
+                        f"{cell.text} beside {column}"
+                        for column, cell in zip(panel.columns, cells, strict=True)
+                    )
+                    words = f"{name} ({below}): {', '.join(beside)}"
+                    for line in wrap(words, COLUMNS, initial_indent=" ", subsequent_indent="   "):
+                        yield _cut(line, COLUMNS)
+
+
+def _reload(view: ReportView) -> Iterator[str]:
+    if view.reload is not None:
+        yield ""
+        yield "RELOAD OR RECOMPUTE"
+        for number, words in enumerate(view.reload.lines):
+            first = "- " if number else ""
+            for line in wrap(words, COLUMNS, initial_indent=first, subsequent_indent="  "):
+                yield _cut(line, COLUMNS)
 
 
 def _rate_order(values: dict[str, Value]) -> Sequence[str]:
     """Return the rates, primary ones first."""
-    rates = ("request_rate", "iops", "bandwidth")
+    rates = ("request_rate", "iops", "bandwidth", "usable_iops")
     return sorted(rates, key=lambda name: not (name in values and values[name].primary))
 
 

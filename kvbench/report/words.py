@@ -195,7 +195,7 @@ def measurement_text(measurement: Measurement) -> str:
 def missing_text(reason: str) -> str:
     """Return the short words in place of a number: ``too few I/Os``, ``not measured``."""
     head = reason.partition(": ")[0]
-    if head in ("too few I/Os", "too few requests"):
+    if head in ("too few I/Os", "too few requests", "too few steps"):
         return head
     return "no valid cell" if head == "no repetition counts" else "not measured"
 
@@ -299,6 +299,12 @@ def _parameter(key: str, value: SweepValue) -> str:
         return f"{prefix}depth {value}"
     if number is not None and field == "jobs":
         return f"{prefix}{_jobs(number)}"
+    if field == "request_steps":
+        return f"{prefix}{value} steps per request"
+    if field == "prefetch_steps":
+        return f"{prefix}{value} steps ahead"
+    if number is not None and field == "pause":
+        return f"{prefix}pause {format_value(number, 's')}"
     if number is not None and field == "span_percent":
         return f"{prefix}{_span(number)}"
     if number is not None and field == "rate_iops":

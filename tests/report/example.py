@@ -19,10 +19,20 @@ from kvbench.measure.model import (
     Summary,
 )
 from kvbench.metrics import METRICS
-from kvbench.plan import Cell, Placed, Plan, TargetSpec, make_plan
+from kvbench.plan import Cell, CellLoad, Placed, Plan, TargetSpec, make_plan
+from kvbench.report.points import directions
 from kvbench.store.records import FORMAT, EndRecord, RunRecord
 from kvbench.units import GIB, KIB, MIB
-from kvbench.workload.schema import BlockShare, Stream, SweepAxis, Timing, Workload
+from kvbench.workload.schema import (
+    BlockShare,
+    Load,
+    Stream,
+    SweepAxis,
+    SweepValue,
+    Timing,
+    Workload,
+)
+from kvbench.workload.sweep import points
 
 CENSORED_S = 17.1
 
@@ -164,6 +174,152 @@ CHUNKS = Workload(
     primary=("chunks.bandwidth", "chunks.latency_p99"),
     digest="d-chunks",
 )
+LOAD = Workload(
+    name="load-curve",
+    summary="4 KiB reads at shares of their peak.",
+    role="memory",
+    source="open-loop arrivals",
+    evidence="probe",
+    cannot_express="",
+    streams=(
+        Stream(
+            name="read",
+            direction="read",
+            pattern="random",
+            block_mix=one_size(4 * KIB),
+            queue_depth=32,
+        ),
+    ),
+    sweep=(),
+    timing=Timing(),
+    isolate=False,
+    primary=("read.usable_iops", "read.usable_share", "read.latency_p99.9"),
+    digest="d-load",
+    load=Load(percents=(10, 30, 50, 70, 90), queue_depth=512, limit_s=1e-3, search_steps=2),
+)
+SPAN = Workload(
+    name="map-span",
+    summary="Small reads from a part of the target to all of it.",
+    role="capacity",
+    source="a map that does not fit",
+    evidence="probe",
+    cannot_express="absolute spans",
+    streams=(Stream(name="read", direction="read", pattern="random", block_mix=one_size(4 * KIB)),),
+    sweep=(
+        SweepAxis(stream="read", field="block_size", values=(512, 4 * KIB)),
+        SweepAxis(stream="read", field="queue_depth", values=(1, 128)),
+        SweepAxis(
+            stream="read",
+            field="span_size",
+            values=(64 * MIB, 256 * MIB, GIB, 2 * GIB, 4 * GIB),
+        ),
+    ),
+    timing=Timing(),
+    isolate=False,
+    primary=("read.latency_p50", "read.span_knee"),
+    digest="d-span",
+)
+FANOUT = Workload(
+    name="queue-fanout",
+    summary="Ever more submitters with one read each.",
+    role="memory",
+    source="the shape of reads that a GPU starts",
+    evidence="probe",
+    cannot_express="queues in GPU memory",
+    streams=(Stream(name="read", direction="read", pattern="random", block_mix=one_size(4 * KIB)),),
+    sweep=(
+        SweepAxis(stream="read", field="block_size", values=(512, 4 * KIB)),
+        SweepAxis(stream="read", field="jobs", values=(1, 2, 4, 8, 16)),
+    ),
+    timing=Timing(),
+    isolate=False,
+    primary=("read.iops", "read.iops_over_fewer_jobs"),
+    digest="d-fanout",
+)
+MATRIX = Workload(
+    name="neighbour-matrix",
+    summary="Each victim beside each aggressor.",
+    role="performance",
+    source="tenants on one drive",
+    evidence="probe",
+    cannot_express="namespaces of their own",
+    streams=(
+        *(
+            Stream(
+                name=name,
+                direction="read",
+                pattern="random",
+                block_mix=one_size(size),
+                queue_depth=8,
+                side="victim",
+            )
+            for name, size in (("rows", 512), ("pages", 4 * KIB), ("blocks", 2 * MIB))
+        ),
+        Stream(
+            name="writer",
+            direction="write",
+            pattern="sequential",
+            block_mix=one_size(MIB),
+            queue_depth=4,
+            side="aggressor",
+        ),
+        Stream(
+            name="big-reads",
+            direction="read",
+            pattern="random",
+            block_mix=one_size(4 * MIB),
+            queue_depth=4,
+            side="aggressor",
+        ),
+        Stream(
+            name="trimmer",
+            direction="trim",
+            pattern="random",
+            block_mix=one_size(4 * MIB),
+            side="aggressor",
+        ),
+    ),
+    sweep=(),
+    timing=Timing(),
+    isolate=False,
+    primary=("rows.latency_p99.9_mixed_over_alone", "rows.jain_index"),
+    digest="d-matrix",
+)
+STEPS = Workload(
+    name="layer-pipeline",
+    summary="32 layers of a chunk, one after the other, while a GPU computes.",
+    role="performance",
+    source="layer-wise loading",
+    evidence="shipping",
+    cannot_express="the computation itself",
+    derivation="one layer of llama-3.1-8b in bf16: 256 tokens x 1 layer x 2 (K and V) x 8 KV heads "
+    "x 128 x 2 B = 1048576 B (1 MiB)",
+    streams=(
+        Stream(
+            name="layers",
+            direction="read",
+            pattern="random",
+            block_mix=one_size(MIB),
+            barrier=True,
+            request_steps=32,
+            deadline_s=0.05,
+            compute_s=0.002,
+            prefetch_steps=2,
+            buffers="contiguous",
+        ),
+    ),
+    sweep=(SweepAxis(stream="layers", field="jobs", values=(1, 4)),),
+    timing=Timing(),
+    isolate=False,
+    primary=(
+        "layers.request_p50",
+        "layers.stall_p50",
+        "layers.deadline_hit_share",
+        "layers.deadline_step_share",
+    ),
+    digest="d-steps",
+)
+NEW = (LOAD, SPAN, FANOUT, MATRIX, STEPS)
 ALL = (ladder(), SPARSE, BLOCKS, TENANTS, CHUNKS)
 
 Judge = Callable[[Cell], tuple[Outcome, tuple[Finding, ...]]]
@@ -253,6 +409,7 @@ def make_run(
         direct=direct,
         may_write=may_write,
     )
+    plan = _with_special_cells(plan)
     done = plan.cells if cells_done is None else plan.cells[:cells_done]
     cells = tuple(_measure(cell, judge) for cell in done)
     ended = None
@@ -271,6 +428,63 @@ def make_run(
         summaries=_summaries(cells),
         damage=damage,
     )
+
+
+def _with_special_cells(plan: Plan) -> Plan:
+    """Return ``plan`` with the cells of load curves, of pairs and of spans as a session has them."""
+    special = {w.name: w for w in plan.workloads if w.load is not None or w.matrix or w is SPAN}
+    cells: list[Cell] = [c for c in plan.cells if c.workload not in special]
+    for workload in special.values():
+        first = next(c for c in plan.cells if c.workload == workload.name and c.repetition)
+        for repetition in range(1, plan.repetitions + 1):
+            cells += [
+                replace(cell, repetition=repetition, seed=1000 * repetition + number)
+                for number, cell in enumerate(_special(workload, first))
+            ]
+    numbered = (replace(cell, cell_id=f"{n:04d}") for n, cell in enumerate(cells, start=1))
+    return replace(plan, cells=tuple(numbered))
+
+
+def _special(workload: Workload, first: Cell) -> Iterable[Cell]:
+    def cell(
+        name: str,
+        parameters: dict[str, SweepValue],
+        streams: Iterable[Stream],
+        alone: str | None = None,
+        load: CellLoad | None = None,
+    ) -> Cell:
+        return replace(
+            first,
+            purpose="search" if load is not None and load.kind == "search" else "measure",
+            point_id=f"{workload.name}-{name}",
+            parameters=parameters,
+            alone=alone,
+            load=load,
+            placed=tuple(
+                Placed(stream=s, offset_bytes=0, size_bytes=s.span_limit_bytes or 4 * GIB)
+                for s in streams
+            ),
+        )
+
+    if workload.load is not None:
+        yield cell("peak", {"load": "peak"}, workload.streams, load=CellLoad(kind="peak"))
+        open_loop = replace(workload.streams[0], queue_depth=workload.load.queue_depth)
+        for percent in workload.load.percents:
+            load = CellLoad(kind="share", percent=percent)
+            yield cell(f"{percent}", {"load": f"{percent} %"}, (open_loop,), load=load)
+        for step in range(1, workload.load.search_steps + 1):
+            load = CellLoad(kind="search", step=step)
+            yield cell(f"search{step}", {"load": f"search {step}"}, (open_loop,), load=load)
+    elif workload.matrix:
+        for stream in workload.streams:
+            yield cell(f"alone-{stream.name}", {}, (stream,), alone=stream.name)
+        for victim in (s for s in workload.streams if s.side == "victim"):
+            for other in (s for s in workload.streams if s.side == "aggressor"):
+                names: dict[str, SweepValue] = {"victim": victim.name, "aggressor": other.name}
+                yield cell(f"{victim.name}-{other.name}", names, (victim, other))
+    else:
+        for number, (streams, parameters) in enumerate(points(workload.streams, workload.sweep)):
+            yield cell(f"{number}", parameters, streams)
 
 
 def job_texts(run: MeasuredRun) -> dict[str, str]:
@@ -338,6 +552,10 @@ def _record(
 
 def _measure(cell: Cell, judge: Judge) -> MeasuredCell:
     outcome, findings = ("valid", ()) if cell.purpose == "ceiling" else judge(cell)
+    if cell.load is not None and cell.load.percent == 90:
+        text = "overloaded: offered 81k/s, achieved 74k/s"
+        findings = (Finding(check="overloaded", severity="doubt", text=text, stream="read"),)
+        outcome = "doubtful"
     if outcome == "failed":
         return MeasuredCell(
             cell=cell, outcome=outcome, findings=findings, measurements=(), histograms=()
@@ -347,14 +565,7 @@ def _measure(cell: Cell, judge: Judge) -> MeasuredCell:
     histograms: list[StreamHistogram] = []
     for placed in cell.placed:
         stream = placed.stream
-        directions: tuple[IoDirection, ...] = (
-            ("read", "write")
-            if stream.direction == "mixed"
-            else ("read",)
-            if stream.direction == "read"
-            else ("write",)
-        )
-        for direction in directions:
+        for direction in directions(stream):
             numbers, found = _numbers(cell, placed, direction, rng)
             measurements += numbers
             histograms += found
@@ -374,9 +585,19 @@ def _numbers(
     size = stream.mean_block_bytes
     crowd = 1.0 if len(cell.placed) == 1 else 2.4
     base_s = (60e-6 + size / 1.6e9 + (80e-6 if direction == "write" else 0.0)) * crowd
+    if stream.span_limit_bytes is not None and stream.span_limit_bytes > GIB:
+        base_s *= 1 + 0.25 * np.log2(stream.span_limit_bytes / GIB)
+    if "aggressor" in cell.parameters:
+        base_s *= {"writer": 1.0, "big-reads": 3.0}.get(str(cell.parameters["aggressor"]), 0.45)
     inflight = stream.queue_depth * stream.jobs if stream.rate_iops is None else 1
     latency_s = base_s * max(1.0, inflight / 6) * rng.uniform(0.93, 1.07)
     rate = inflight / latency_s if stream.rate_iops is None else stream.rate_iops
+    if cell.load is not None and cell.load.kind != "peak":
+        share = (cell.load.percent or 75) / 100
+        latency_s = base_s / (1.02 - share) ** 0.8 * rng.uniform(0.93, 1.07)
+        rate = 90_000.0 * min(share, 0.82) * rng.uniform(0.99, 1.01)
+    if stream.jobs > 8:
+        rate *= 0.6
     if cell.purpose == "ceiling":
         latency_s, rate = 2e-6 * inflight, 480_000.0
     count = max(20, round(rate * cell.timing.runtime_s))
@@ -426,12 +647,41 @@ def _numbers(
         )
         numbers.append(number("request_rate", rate / stream.queue_depth, requests))
         numbers += _percentiles(number, "request", slow, slow_counts)
+    numbers += [
+        number(metric, value, count) for metric, value in _special_numbers(cell, stream).items()
+    ]
     if cell.purpose == "measure" and stream.rate_iops is None:
         numbers.append(number("host_ceiling_share", min(99.0, rate / 4800.0), count))
     if cell.workload == "three-tenants" and cell.alone is None:
         numbers.append(number("latency_p99_mixed_over_alone", 2.4, count))
         numbers.append(number("iops_mixed_over_alone", 0.42, count))
     return numbers, built
+
+
+def _special_numbers(cell: Cell, stream: Stream) -> dict[str, float]:
+    """Return the numbers of several cells together, and those of requests with steps."""
+    seed = cell.seed % 7
+    if cell.load is not None and cell.load.kind == "peak":
+        return {"usable_iops": 61_000.0 + 900 * seed, "usable_share": 68.0 + seed}
+    if cell.workload == "map-span":
+        knees = {"span_knee": float(GIB), "span_slope": 15e-6} if stream.queue_depth == 1 else {}
+        return {"latency_over_smallest_span": 1.2, **knees}
+    if cell.workload == "queue-fanout":
+        return {} if stream.jobs == 1 else {"iops_over_fewer_jobs": 1.9 if stream.jobs < 9 else 0.6}
+    if "victim" in cell.parameters and stream.side == "victim":
+        ratio = {"writer": 1.05, "big-reads": 2.7, "trimmer": 8.5}
+        base = ratio[str(cell.parameters["aggressor"])] * (1 + 0.05 * seed)
+        tail = {} if stream.name == "blocks" else {"latency_p99.9_mixed_over_alone": base * 1.2}
+        return {**tail, "latency_p99_mixed_over_alone": base, "jain_index": 0.93}
+    if stream.compute_s is not None:
+        return {
+            "stall_p50": 0.004,
+            "deadline_hit_share": 93.5,
+            "deadline_step_share": 98.2,
+            "device_requests_per_io": 2.1,
+            "device_request_bytes": 512.0 * KIB,
+        }
+    return {}
 
 
 def _percentiles(
