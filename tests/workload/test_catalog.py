@@ -49,7 +49,13 @@ def test_the_template_loads_cleanly() -> None:
 
 def test_the_template_shows_every_key() -> None:
     text = (catalog.data_folder() / "_template.toml").read_text(encoding="utf-8")
-    keys = {*load.WORKLOAD_KEYS, *streams.STREAM_KEYS, *load.TIMING_KEYS, *kv.KV_KEYS}
+    keys = {
+        *load.WORKLOAD_KEYS,
+        *streams.STREAM_KEYS,
+        *load.TIMING_KEYS,
+        *load.LOAD_KEYS,
+        *kv.KV_KEYS,
+    }
     assert not {key for key in keys if not re.search(rf"\b{key}\b", text)}
 
 
@@ -61,6 +67,7 @@ def test_every_key_that_is_read_is_documented() -> None:
         *streams.STREAM_KEYS,
         *streams.BLOCK_MIX_KEYS,
         *load.TIMING_KEYS,
+        *load.LOAD_KEYS,
         *kv.KV_KEYS,
         *sweep.SWEEP_FIELDS,
         *load.SUITE_KEYS,
@@ -75,6 +82,7 @@ def test_every_key_in_the_documented_tables_is_read() -> None:
         *load.WORKLOAD_KEYS,
         *streams.STREAM_KEYS,
         *load.TIMING_KEYS,
+        *load.LOAD_KEYS,
         *kv.KV_KEYS,
         *load.SUITE_KEYS,
     }
@@ -156,7 +164,8 @@ def test_suites_grow_and_the_largest_leaves_nothing_out() -> None:
 
 def test_smoke_runs_on_a_small_target() -> None:
     workloads = catalog.suite_workloads(catalog.find_suite("smoke"))
-    assert all(min_target_bytes(w) <= 256 * MIB for w in workloads)
+    for workload in workloads:
+        assert min_target_bytes(workload) <= 256 * MIB, workload.name
     assert {w.role for w in workloads} == {"memory", "performance", "capacity"}
 
 

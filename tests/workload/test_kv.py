@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kvbench.errors import ExitCode, UsageError
+from kvbench.workload.kv import KvChoice
 from kvbench.workload.load import load_workload
 from kvbench.workload.schema import Workload
 from tests.workload.files import READS, TOP, load, write
@@ -59,8 +60,9 @@ def test_a_chunk_may_be_derived_and_its_blocks_stated(tmp_path: Path) -> None:
     stream = READS.replace('"4KiB"', '"1MiB"\nchunk_size = "kv"').replace('"random"', '"chunk"')
     workload = kv_load(tmp_path, "model = 'llama-3.1-8b'\nunit = 'chunk'", stream)
     assert workload.streams[0].chunk_bytes == 32 * 1024**2
-    with pytest.raises(UsageError, match="not a multiple of the block size"):
-        kv_load(tmp_path, "model = 'deepseek-v3'\nunit = 'chunk'", stream)
+    other = kv_load(tmp_path, "model = 'deepseek-v3'\nunit = 'chunk'", stream)
+    assert other.streams[0].chunk_bytes == 18 * 1024**2
+    assert other.derivation.endswith("rounded up to 18874368 B: whole blocks of 1 MiB")
 
 
 def test_a_derived_size_is_the_same_workload_as_a_stated_one(tmp_path: Path) -> None:
@@ -119,3 +121,21 @@ def test_hostile_words_are_refused_in_one_line(tmp_path: Path, key: str, value: 
     with pytest.raises(UsageError) as caught:
         kv_load(tmp_path, lines)
     assert str(caught.value).isprintable()
+
+
+def test_another_model_takes_the_place_of_the_file_and_of_its_dtype_and_ranks(
+    tmp_path: Path,
+) -> None:
+    text = TOP + READS.replace('"4KiB"', '"kv"')
+    path = write(tmp_path, f"{text}[kv]\nmodel = 'llama-3.1-70b'\nunit = 'chunk'\ntp = 4\n")
+    assert load_workload(path).streams[0].max_block_bytes == 20 * 1024**2
+    other = load_workload(path, KvChoice(model="llama-3.1-8b"))
+    assert other.streams[0].max_block_bytes == 32 * 1024**2
+    split = load_workload(path, KvChoice(model="llama-3.1-8b", tp=2, dtype="fp8"))
+    assert split.streams[0].max_block_bytes == 8 * 1024**2
+    assert len({w.digest for w in (load_workload(path), other, split)}) == 3
+
+
+def test_a_file_without_kv_is_the_same_for_every_model(tmp_path: Path) -> None:
+    path = write(tmp_path, TOP + READS)
+    assert load_workload(path, KvChoice(model="llama-2-7b")) == load_workload(path)
