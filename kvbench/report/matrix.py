@@ -36,32 +36,33 @@ def matrix_figure(index: Index, workload: Workload, figure_id: str) -> Figure | 
         for p in index.points(workload)
         if p.cell.alone is None
     }
-    metric = _metric(index, victims, pairs.values())
-    if not victims or not aggressors or metric is None:
+    metrics = {victim.name: _metric(index, victim, pairs.values()) for victim in victims}
+    if not aggressors or not any(metrics.values()):
         return None
     rows = tuple(
         (
             short(victim.name, 24),
-            _alone(index, workload, victim, metric),
+            _alone(index, workload, victim, metrics[victim.name] or TAIL),
             tuple(
-                _cell(index, victim, pairs.get((victim.name, aggressor.name)), metric)
-                for aggressor in aggressors
+                _cell(index, victim, pairs.get((victim.name, other.name)), metrics[victim.name])
+                for other in aggressors
             ),
         )
         for victim in victims
     )
     name = short(workload.name)
-    tail = metric.removeprefix("latency_").removesuffix("_mixed_over_alone")
+    tails = [m for m in (TAIL, MIDDLE) if m in metrics.values()]
+    tail = " or ".join(_tail(metric) for metric in tails)
     return Figure(
         figure_id=figure_id,
         title=f"{name}: victims beside aggressors",
         question=f"How much longer is the {tail} latency of each victim beside each aggressor?",
-        how_to_read=f"Each cell: {tail} beside the aggressor over {tail} of the victim alone, "
-        "paired per repetition, median with its spread. The darker, the worse."
-        + ("" if metric == TAIL else " There were too few I/Os for a p99.9."),
+        how_to_read="Each cell: the latency beside the aggressor over that of the victim alone, "
+        "paired per repetition, median with its spread. The darker, the worse; orange is the worst."
+        + ("" if MIDDLE not in tails else " p99 stands where the I/Os do not suffice for a p99.9."),
         panels=(
             HeatPanel(
-                title=f"{name}: {metric_label(metric)}",
+                title=f"{name}: {tail} beside each aggressor over alone",
                 description=" ".join(_describe(row, aggressors) for row in rows),
                 corner="victim \\ beside",
                 columns=tuple(short(a.name, 24) for a in aggressors),
@@ -73,16 +74,19 @@ def matrix_figure(index: Index, workload: Workload, figure_id: str) -> Figure | 
     )
 
 
-def _metric(index: Index, victims: Sequence[Stream], points: Iterable[Point]) -> str | None:
-    """Return p99.9 when any pair has it, else p99 when any has that."""
+def _metric(index: Index, victim: Stream, points: Iterable[Point]) -> str | None:
+    """Return p99.9 when any pair of ``victim`` has it, else p99 when any has that."""
     found = tuple(points)
     for metric in (TAIL, MIDDLE):
-        for point in found:
-            for victim in victims:
-                summary = _of(index, victim, point, metric)
-                if summary is not None and summary.median is not None:
-                    return metric
+        summaries = (_of(index, victim, point, metric) for point in found)
+        if any(s is not None and s.median is not None for s in summaries):
+            return metric
     return None
+
+
+def _tail(metric: str) -> str:
+    """Return the percentile of a ratio: ``p99.9``."""
+    return metric.removeprefix("latency_").removesuffix("_mixed_over_alone")
 
 
 def _of(index: Index, stream: Stream, point: Point | None, metric: str) -> Summary | None:
@@ -100,12 +104,12 @@ def _alone(index: Index, workload: Workload, victim: Stream, metric: str) -> str
         if point.cell.alone == victim.name:
             summary = _of(index, victim, point, own)
             if summary is not None:
-                return f"alone {summary_text(summary)}"
+                return f"{_tail(metric)}, alone {summary_text(summary)}"
     return "alone: not measured"
 
 
-def _cell(index: Index, victim: Stream, point: Point | None, metric: str) -> HeatCell:
-    summary = _of(index, victim, point, metric)
+def _cell(index: Index, victim: Stream, point: Point | None, metric: str | None) -> HeatCell:
+    summary = _of(index, victim, point, metric or MIDDLE)
     if summary is None:
         words = point.missing_words() if point is not None else ("not planned", "")
         return HeatCell(text=words[0], detail=words[1], level=None)
@@ -138,7 +142,9 @@ def _data_table(
         for aggressor in aggressors:
             point = pairs.get((victim.name, aggressor.name))
             row = [f"{short(victim.name, 24)} beside {short(aggressor.name, 24)}"]
-            row.append(stream_words(aggressor))
+            rate = _of(index, aggressor, point, "bandwidth")
+            reached = f" ({summary_text(rate)})" if rate is not None else ""
+            row.append(f"{stream_words(aggressor)}{reached}")
             for metric in there:
                 summary = _of(index, victim, point, metric)
                 text = "" if summary is None else summary_text(summary)

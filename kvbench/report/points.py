@@ -111,8 +111,8 @@ def directions(stream: Stream) -> tuple[IoDirection, ...]:
 
 def primary_metrics(workload: Workload, stream: str) -> tuple[str, ...]:
     """Return the primary metrics of one stream, most important first."""
-    named = (name.rpartition(".") for name in workload.primary)
-    return tuple(metric for owner, _, metric in named if owner == stream)
+    owner = f"{stream}."  # a metric may hold a dot as well: read.latency_p99.9
+    return tuple(n.removeprefix(owner) for n in workload.primary if n.startswith(owner))
 
 
 def latency_prefix(stream: Stream) -> str:

@@ -59,8 +59,8 @@ def _head(answer: Answer, subject: Subject) -> str:
     kind = "given" if answer.contexts[0].prefill_basis == "given" else "an estimate"
     text = (
         f"{short(answer.model)} with {answer.dtype} KV of {answer.bytes_per_token:,} B per token "
-        f"on {where}; the time to recompute is {kind}, the reload follows from the request times of "
-        "this run."
+        f"on {where}; the time to recompute is {kind}, the reload follows from the request times "
+        "of this run."
     )
     return f"{text} {subject.chosen}".rstrip()
 

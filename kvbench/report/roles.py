@@ -32,7 +32,7 @@ from kvbench.report.words import (
     spread,
 )
 
-READINGS_MAX = 6
+READINGS_MAX = 8
 MUCH = 2.0  # from here on a margin is told as a factor, not in per cent
 _KINDS = {"met": "good", "missed": "bad"}
 _BOUNDS = {"at_least": "at least", "at_most": "at most"}

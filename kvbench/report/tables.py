@@ -143,7 +143,7 @@ def _metrics(index: Index, workload: Workload) -> tuple[str, ...]:
 
     A ratio of mixed to alone has no column: it stands beside the number that it is about.
     """
-    primary = {name.rpartition(".")[2] for name in workload.primary}
+    primary = {m for stream in workload.streams for m in primary_metrics(workload, stream.name)}
     usual = [
         metric
         for metrics, barrier in ((ALWAYS, False), (BEHIND_BARRIER, True))
@@ -180,6 +180,8 @@ def _group(index: Index, workload: Workload, metrics: Sequence[str], marks: Mark
 def _rows(index: Index, workload: Workload, metrics: Sequence[str], marks: Marks) -> Iterable[Row]:
     for point in index.points(workload):
         for placed in point.cell.placed:
+            if workload.matrix and not point.setting and placed.stream.side != "victim":
+                continue  # what an aggressor itself reaches stands in the matrix's numbers
             for direction in directions(placed.stream):
                 yield _row(index, workload, point, placed, direction, metrics, marks)
 

@@ -71,8 +71,11 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     kind = "request" if "request_p99" in values else "latency"
     shown = (rate, values.get(f"{kind}_p50"), values.get(f"{kind}_p99"))
     marks = dict.fromkeys(mark for value in values.values() for mark in value.marks)
-    setting = f" {row.setting}" if row.setting else ""
-    first, *rest = wrap(row.parameters.removesuffix(", 1 job"), _WIDTHS[0] - 1) or [""]
+    words, setting = row.parameters.removesuffix(", 1 job"), f" {row.setting}"
+    if row.setting not in ("", "mixed", "alone"):
+        words, setting = f"{row.setting}: {words}", ""  # too long for the column of the stream
+    setting = setting.rstrip()
+    first, *rest = wrap(words, _WIDTHS[0] - 1) or [""]
     number, spread = _number(shown[0]), _spread(shown[0])
     below = ""
     if _width(number + spread) > _WIDTHS[2]:  # two units in one range: a line of its own
@@ -142,7 +145,7 @@ def _reload(view: ReportView) -> Iterator[str]:
 
 def _rate_order(values: dict[str, Value]) -> Sequence[str]:
     """Return the rates, primary ones first."""
-    rates = ("request_rate", "iops", "bandwidth", "usable_iops")
+    rates = ("request_rate", "iops", "bandwidth")
     return sorted(rates, key=lambda name: not (name in values and values[name].primary))
 
 

@@ -431,7 +431,7 @@ def make_run(
 
 
 def _with_special_cells(plan: Plan) -> Plan:
-    """Return ``plan`` with the cells of load curves, of pairs and of spans as a session has them."""
+    """Return ``plan`` with the cells of load curves, pairs and spans as sessions have them."""
     special = {w.name: w for w in plan.workloads if w.load is not None or w.matrix or w is SPAN}
     cells: list[Cell] = [c for c in plan.cells if c.workload not in special]
     for workload in special.values():
