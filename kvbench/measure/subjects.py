@@ -152,7 +152,7 @@ class Lookup:
             return NOT_RUN
         outcomes = {cell.outcome for cell in cells}
         if outcomes & {"valid", "doubtful"}:
-            return "not measured"
+            return "no cell gave this number"
         return f"no valid cell: {len(cells)} {' or '.join(sorted(outcomes))}"
 
     def _smaller(self, subject: Subject) -> str:

@@ -31,8 +31,12 @@ class RequirementView(Struct, frozen=True, kw_only=True):
 
 
 class LevelView(Struct, frozen=True, kw_only=True):
-    """One level.  ``rows`` is empty and ``unmeasured`` says why where nothing was measured."""
+    """One level.  ``rows`` is empty and ``unmeasured`` says why where nothing was measured.
 
+    ``reasons`` are the kinds of reasons in it, each once.
+    """
+
+    name: str
     title: str
     summary: str
     source: str
@@ -43,6 +47,7 @@ class LevelView(Struct, frozen=True, kw_only=True):
     only_projected: bool
     rows: tuple[RequirementView, ...]
     unmeasured: str
+    reasons: tuple[str, ...]
 
 
 class CardView(Struct, frozen=True, kw_only=True):

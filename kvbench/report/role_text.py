@@ -33,14 +33,14 @@ def _card(card: CardView, columns: int) -> Iterator[str]:
         yield from _hanging(f"{name}not measured: {card.unmeasured}", columns, NAME_WIDTH)
         return
     yield from _hanging(f"{name}{card.headline} ({card.counts})", columns, NAME_WIDTH)
-    unmeasured = []
     for level in card.levels:
-        if level.unmeasured:
-            unmeasured.append(level.title)
-        else:
+        if not level.unmeasured:
             yield from _level(level, columns)
-    if unmeasured:
-        words = f"  {'not run':<{VERDICT_WIDTH}}{'; '.join(unmeasured)}"
+    silent = [level for level in card.levels if level.unmeasured]
+    if silent:
+        names = ", ".join(level.name for level in silent)
+        why = "; ".join(dict.fromkeys(reason for level in silent for reason in level.reasons))
+        words = f"  {'no answer':<{VERDICT_WIDTH}}{names} ({why})"
         yield from _hanging(words, columns, 2 + VERDICT_WIDTH)
 
 
@@ -75,4 +75,10 @@ def _probe(probe: ProbeView) -> str:
 def _hanging(text: str, columns: int, indent: int) -> list[str]:
     """Wrap ``text``, which may begin with spaces; further lines begin at ``indent``."""
     lead = len(text) - len(text.lstrip())
-    return wrap(text.lstrip(), columns, initial_indent=" " * lead, subsequent_indent=" " * indent)
+    return wrap(
+        text.lstrip(),
+        columns,
+        initial_indent=" " * lead,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )

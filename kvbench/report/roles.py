@@ -94,7 +94,8 @@ def _level_counts(levels: Sequence[JudgedLevel]) -> str:
     """Return ``of 5 levels 1 met, 3 missed, 1 cannot say``; projected levels do not count."""
     verdicts = [level.score.verdict for level in levels if level.score]
     parts = [f"{verdicts.count(v)} {v}" for v in ("met", "missed", "cannot say") if v in verdicts]
-    return f"of {len(verdicts)} levels: {', '.join(parts)}"
+    levels_words = "1 level" if len(verdicts) == 1 else f"{len(verdicts)} levels"
+    return f"of {levels_words}: {', '.join(parts)}"
 
 
 def _level(level: JudgedLevel, titles: Mapping[str, str]) -> LevelView:
@@ -103,6 +104,7 @@ def _level(level: JudgedLevel, titles: Mapping[str, str]) -> LevelView:
     decided = level.rows[score.decided_by] if score else None
     measured = any(row.verdict != "not measurable" for row in level.rows)
     return LevelView(
+        name=short(level.name),
         title=short(level.title, 100),
         summary=sentence(level.summary),
         source=sentence(level.source),
@@ -113,6 +115,7 @@ def _level(level: JudgedLevel, titles: Mapping[str, str]) -> LevelView:
         only_projected=level.score is None,
         rows=tuple(_row(row, titles) for row in level.rows) if measured else (),
         unmeasured="" if measured else _unmeasured(level.rows),
+        reasons=tuple(dict.fromkeys(short(_kind(row)) for row in level.rows if row.reason)),
     )
 
 
@@ -139,9 +142,13 @@ def _unmeasured(rows: Iterable[RequirementRow]) -> str:
     """Return one line for a level of which nothing was measured."""
     reasons: dict[str, dict[str, None]] = {}
     for row in rows:
-        head = row.reason.partition(":")[0]
-        reasons.setdefault(head, {})[row.workload] = None
+        reasons.setdefault(_kind(row), {})[row.workload] = None
     return "; ".join(f"{short(', '.join(names), 90)}: {head}" for head, names in reasons.items())
+
+
+def _kind(row: RequirementRow) -> str:
+    """Return what kind of reason a row has: what stands before its colon."""
+    return row.reason.partition(":")[0]
 
 
 def _row(row: RequirementRow, titles: Mapping[str, str]) -> RequirementView:

@@ -172,7 +172,7 @@ def test_a_point_that_the_run_does_not_have_says_so() -> None:
 
 def test_a_metric_that_no_cell_gave_says_why() -> None:
     asked = judged.requirement(judged.subject(metric="bandwidth"))
-    assert row(judged.run(lambda _: FAST), asked).reason == "not measured"
+    assert row(judged.run(lambda _: FAST), asked).reason == "no cell gave this number"
     failed = judged.run(lambda _: FAST, outcome="failed")
     assert row(failed, asked).reason == "no valid cell: 2 failed"
 
