@@ -102,7 +102,7 @@ def test_a_row_tells_limit_value_interval_margin_and_evidence() -> None:
     assert row.limit == "at least 1.00k IOPS"
     assert row.measured == "2.05k IOPS"
     assert row.detail == "2.00k\u20132.10k, range of n=2"
-    assert (row.margin, row.chip.text, row.evidence) == ("2.1x better", "met", "shipping")
+    assert (row.margin, row.chip.text, row.evidence) == ("2.0x better", "met", "shipping")
 
 
 def test_a_role_of_which_nothing_was_measured_is_one_line_and_no_table() -> None:
