@@ -25,6 +25,7 @@ from kvbench.report.words import stream_words
 from kvbench.workload.schema import Evidence, Role, SweepValue
 
 NOT_MEASURED = "not measured"
+INTERVALS_SHOWN = 2
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -163,6 +164,10 @@ def _point_answer(
 def _intervals(intervals: Sequence[Interval], ends: str) -> str:
     if not intervals:
         return f"at no length from {ends}"
+    if len(intervals) > INTERVALS_SHOWN:  # whole requests make a staircase around the crossing
+        *before, last = intervals
+        parts = f"in parts from {before[0].low_tokens:,} to {before[-1].high_tokens:,} tokens"
+        return f"{_interval(last, ends)} and {parts}"
     return " and ".join(_interval(interval, ends) for interval in intervals)
 
 

@@ -1,7 +1,8 @@
 """The section "Reload or recompute": measured reloads against the time to compute.  Pure.
 
 Every measured point stands in the table.  A few are drawn: of each workload the one with the
-fewest requests in flight, which is what one context alone gets, then the quickest ones.
+fewest requests in flight, which is what one context alone gets, then the quickest ones; of what
+software does when there is any, else of probes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,8 +71,10 @@ def _both(answer: Answer, point: PointAnswer) -> str:
 
 
 def _notes(answer: Answer) -> Iterator[str]:
-    for note in answer.prefill_notes:
-        yield f"Recompute: {note}."
+    notes = answer.prefill_notes
+    for note in notes:
+        if not any(other != note and other.startswith(note) for other in notes):
+            yield f"Recompute: {note}."
     yield (
         "A context of B bytes is ceil(B / request bytes) requests, so many in flight at a time, "
         "one round after the other. p50: every request takes the median time. p99: every request "
@@ -89,7 +92,8 @@ def _notes(answer: Answer) -> Iterator[str]:
 def _chosen(answer: Answer) -> list[PointAnswer]:
     """Return the points to draw, in the order of the plan."""
     known = [p for p in answer.points if p.p50.value is not None]
-    by_itself = [p for p in known if not p.others] or known
+    software = [p for p in known if p.evidence in ("shipping", "trace")] or known
+    by_itself = [p for p in software if not p.others] or software
     workloads: dict[str, list[PointAnswer]] = {}
     for point in by_itself:
         workloads.setdefault(point.workload, []).append(point)
@@ -162,7 +166,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
         how_to_read="Solid: every request of the reload at its median time; the band reaches up to "
         f"every request at its p99{extra}. A vertical line marks where the winner changes. "
         f"{len(drawn)} of {len(answer.points)} points are drawn: of each workload the one with the "
-        "fewest requests in flight, then the quickest.",
+        "fewest requests in flight, then the quickest; what software does before probes.",
         panels=(
             LinePanel(
                 title=f"Reload or recompute: {name}",
@@ -195,7 +199,7 @@ def _crossings(answer: Answer, point: PointAnswer, colour: int) -> Iterator[Rule
     for winning in point.winning:
         if (winning.percentile, winning.prefill) != ("p50", "estimate"):
             continue
-        for interval in winning.intervals or ():
+        for interval in (winning.intervals or ())[-1:]:  # before it there may be a staircase
             ends = (
                 (interval.low_tokens, "from", not interval.from_start),
                 (interval.high_tokens, "up to", not interval.to_end),

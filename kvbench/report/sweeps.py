@@ -216,6 +216,7 @@ def _panel(
             rules += _knee(index, ladder, series[-1])
     if not series:
         return None
+    rules = _merged(rules)
     label = metric_label(metric)
     return LinePanel(
         title=f"{short(workload.name)}: {label} against {axis.name}",
@@ -250,6 +251,24 @@ def _knee(index: Index, ladder: Ladder, series: LineSeries) -> list[Rule]:
                 )
             ]
     return []
+
+
+def _merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Return ``rules`` with those at one value made one, in ink: their names would overlap."""
+    by_value: dict[float, list[Rule]] = {}
+    for rule in rules:
+        by_value.setdefault(rule.value, []).append(rule)
+    return [
+        same[0]
+        if len(same) == 1
+        else Rule(
+            axis="x",
+            value=value,
+            label="; ".join(rule.label for rule in same),
+            short_label=f"knee of {len(same)} lines",
+        )
+        for value, same in by_value.items()
+    ]
 
 
 def _family(ladder: Ladder) -> str:
