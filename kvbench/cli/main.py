@@ -29,7 +29,8 @@ VERBS: dict[str, str] = {
 EXIT_CODES = """exit codes:
   0 pass   1 regression or requirement missed   2 usage or file   3 environment
   4 a cell failed or is invalid   5 results store   6 inconclusive   7 refused for safety
-  70 bug in kvbench   130 interrupted (what was measured is kept)"""
+  70 bug in kvbench   130 interrupted (what was measured is kept)
+run and report show the role cards; a requirement that is missed there changes no exit code"""
 
 
 class Verb(Protocol):

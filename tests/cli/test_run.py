@@ -18,6 +18,7 @@ from kvbench.errors import ExitCode
 from kvbench.store import layout
 from kvbench.store.read import list_runs, read_run
 from kvbench.units import MIB
+from kvbench.workload.roles import CONTROLLER_KEYS
 from tests import direct_io
 from tests.cli.program import ENVIRONMENT, LONG, SMALL, WRITES, command, kvbench, needs_fio
 
@@ -108,6 +109,19 @@ def test_json_is_one_document_on_stdout(done_run: Path) -> None:
     assert all(s["median"] > 0 for s in iops)
     runs = json.loads(kvbench("list", "runs", "--json", cwd=done_run).stdout)["runs"]
     assert [run["end"] for run in runs] == ["complete"]
+
+
+def test_a_run_is_held_against_the_role_cards_and_its_exit_code_does_not_ask_them(
+    done_run: Path,
+) -> None:
+    done = kvbench("report", "latest", "--json", cwd=done_run)
+    answer = json.loads(done.stdout)
+    assert [role["role"] for role in answer["roles"]] == ["memory", "performance", "capacity"]
+    assert {entry["key"] for entry in answer["controller"]} == set(CONTROLLER_KEYS)
+    rows = [row for role in answer["roles"] for level in role["levels"] for row in level["rows"]]
+    assert all(row["verdict"] == "not measurable" and row["reason"] for row in rows)
+    assert done.returncode == 0
+    assert done.stderr == "", "every card that comes with kvbench can be read"
 
 
 def test_a_second_run_uses_the_same_target_without_filling_it_again(done_run: Path) -> None:
