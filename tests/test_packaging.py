@@ -52,7 +52,12 @@ def test_a_build_carries_every_workload_file(tmp_path: Path) -> None:
         assert (carried / path.relative_to(ROOT / "workloads")).is_file()
     for path in (ROOT / "kvbench").rglob("*.j2"):
         assert (built / path.relative_to(ROOT / "kvbench")).is_file()
-    program = "from kvbench.workload import catalog; print(len(catalog.list_workloads()))"
+    for path in (ROOT / "kvbench").rglob("*.css"):
+        assert (built / path.relative_to(ROOT / "kvbench")).is_file()
+    program = (
+        "from kvbench.workload import cards, catalog; print(len(catalog.list_workloads())); "
+        "cards.list_role_cards(); cards.list_controller_requirements()"
+    )
     listed = subprocess.run(
         [sys.executable, "-c", program],
         cwd="/",
