@@ -19,6 +19,7 @@ from kvbench.units import format_bandwidth, format_size, format_time
 
 LINES_MAX = 4
 RECOMPUTE_COLOUR = 6
+BW_TOKENS = (2048, 8192, 32768, 131072)  # lengths whose BW* is told in words
 NOTHING = (
     "No read of a KV block or chunk was measured in this run, so nothing can be said of reloading: "
     "`--workload vllm-block` measures one."
@@ -46,6 +47,12 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
         return ReloadView(words=(text,), figure=None, tables=(), lines=(text,))
     drawn = _chosen(answer)
     head = _head(answer, subject)
+    needed = ", ".join(
+        f"{format_bandwidth(c.bandwidth_needed_bytes_per_s)} at {c.tokens:,} tokens"
+        for c in answer.contexts
+        if c.tokens in BW_TOKENS
+    )
+    head += f" Reloading wins above BW* = {needed}."
     lines = (f"{_label(answer, point)}: {_both(answer, point)}" for point in drawn)
     return ReloadView(
         words=(head, *_notes(answer)),
@@ -67,7 +74,10 @@ def _head(answer: Answer, subject: Subject) -> str:
 
 
 def _both(answer: Answer, point: PointAnswer) -> str:
-    return "; ".join(winning_words(answer, point, percentile) for percentile in PERCENTILES)
+    """Return the measured bandwidth and where reloading wins, at p50 and at p99."""
+    rate = point.bandwidth.value
+    has = [] if rate is None else [format_bandwidth(rate)]
+    return "; ".join([*has, *(winning_words(answer, point, p) for p in PERCENTILES)])
 
 
 def _notes(answer: Answer) -> Iterator[str]:
