@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kvbench.measure.model import MeasuredRun, Summary
+from kvbench.units import KIB
 from kvbench.workload.roles import Subject
 from kvbench.workload.schema import Stream, SweepValue, Workload
 from kvbench.workload.streams import FIELDS
@@ -17,16 +18,15 @@ OTHER_IO = "other I/O under this name"
 NO_POINT = "no such point here"
 NOT_RUN = "no cell of this point is in the archive"
 
-# They are given for some of the points: a ratio to another point, one number of a whole curve.
-OF_SEVERAL_POINTS = (
-    "usable_iops",
-    "usable_share",
-    "iops_over_4kib",
-    "iops_over_fewer_jobs",
-    "latency_over_smallest_span",
-    "span_knee",
-    "span_slope",
-)
+# One number of a whole curve: some point carries it, the others have none.
+OF_A_CURVE = ("usable_iops", "usable_share", "span_knee", "span_slope")
+# Ratios to a base point, which has none itself; the parameter in which the base differs.
+BASES = {
+    "iops_over_4kib": "block_size",
+    "iops_over_fewer_jobs": "jobs",
+    "latency_over_smallest_span": "span_size",
+}
+BASE_BLOCK_BYTES = 4 * KIB
 _SPAN_FIELDS = ("span_start_percent", "span_percent", "span_limit_bytes")
 
 
@@ -73,7 +73,8 @@ class Lookup:
                     points[cell.point_id] = cell.parameters
         self._summaries: dict[tuple[str, str, str], list[Summary]] = {}
         for summary in run.summaries:
-            if summary.purpose == "measure" and summary.alone is None:
+            counts = summary.purpose == "measure" or summary.metric in OF_A_CURVE
+            if counts and summary.purpose != "ceiling" and summary.alone is None:
                 key = (summary.workload, summary.stream, summary.metric)
                 self._summaries.setdefault(key, []).append(summary)
 
@@ -99,11 +100,17 @@ class Lookup:
         }
         if not matching and not figures:
             return Found(figures=(), reason=f"{NO_POINT}: {self._smaller(subject)}")
-        if subject.metric not in OF_SEVERAL_POINTS:
+        if subject.metric not in OF_A_CURVE:
             seen = {point for point, _ in figures}
             for point, parameters in matching.items():
                 if point not in seen:
                     figures[point, ""] = _missing(parameters, self._why_missing(subject, point))
+        planned = list(self._planned.get(key[:2], {}).values())
+        figures = {
+            place: figure
+            for place, figure in figures.items()
+            if figure.value is not None or not _is_base(subject, figure.parameters, planned)
+        }
         if not figures:
             return Found(figures=(), reason=self._why_missing(subject, ""))
         return Found(figures=tuple(figures.values()))
@@ -173,6 +180,22 @@ def _checks(run: MeasuredRun) -> dict[tuple[str, str], dict[str, None]]:
                 for name in names if finding.stream is None else [finding.stream]:
                     found.setdefault((cell.cell.point_id, name), {})[finding.check] = None
     return found
+
+
+def _is_base(
+    subject: Subject,
+    parameters: Mapping[str, SweepValue],
+    planned: Iterable[Mapping[str, SweepValue]],
+) -> bool:
+    """Whether the point is the one that its metric is a ratio to."""
+    field = BASES.get(subject.metric)
+    label = next((name for name in parameters if name.rpartition(".")[2] == field), None)
+    if label is None:
+        return False
+    if field == "block_size":
+        return parameters[label] == BASE_BLOCK_BYTES
+    values = [point[label] for point in planned if label in point]
+    return parameters[label] == min(values, key=lambda value: float(value), default=None)
 
 
 def _matches(parameters: Mapping[str, SweepValue], at: Mapping[str, SweepValue]) -> bool:

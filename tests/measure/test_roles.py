@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from kvbench.host.model import Written
 from kvbench.measure.model import Finding, MeasuredRun
@@ -16,7 +17,7 @@ from kvbench.workload.roles import (
     Requirement,
     RoleCard,
 )
-from kvbench.workload.schema import SweepValue
+from kvbench.workload.schema import SweepAxis, SweepValue
 from tests import records
 from tests.measure import judged
 
@@ -241,6 +242,32 @@ def test_a_role_of_which_nothing_was_measured_says_so_in_one_line() -> None:
     assert found.reason == "none of its workloads is in this run: run --role memory"
     cached = role(judged.run(lambda _: FAST, direct=False), judged.card([judged.requirement()]))
     assert cached.reason.startswith("page cache")
+
+
+def test_the_base_of_a_ratio_has_no_number_and_needs_none() -> None:
+    jobs = records.a_workload(sweep=(SweepAxis(stream="reads", field="jobs", values=(1, 2, 4)),))
+    about = judged.subject(jobs, metric="iops_over_fewer_jobs", at={})
+
+    def found(**values: Sequence[float] | str) -> RequirementRow:
+        run = judged.run(
+            lambda parameters: values[f"jobs{parameters['jobs']}"],
+            workload=jobs,
+            metric="iops_over_fewer_jobs",
+        )
+        return row(run, judged.requirement(about, limit=0.9))
+
+    good = found(jobs1="it is the smallest", jobs2=(1.5, 1.5), jobs4=(1.0, 1.1))
+    assert (good.verdict, good.points, good.parameters) == ("met", 2, {"jobs": 4})
+    gap = found(jobs1="it is the smallest", jobs2=(1.5, 1.5), jobs4="no valid cell")
+    assert (gap.verdict, gap.reason) == ("not measurable", "no valid cell")
+
+
+def test_a_number_of_a_whole_curve_may_stand_at_one_of_its_points() -> None:
+    about = judged.subject(metric="usable_iops", at={})
+    run = judged.run(lambda _: FAST, metric="usable_iops")
+    one = replace(run, summaries=run.summaries[:1])
+    found = row(one, judged.requirement(about))
+    assert (found.verdict, found.points) == ("met", 1)
 
 
 def test_a_controller_requirement_shows_every_point_of_its_probes() -> None:
