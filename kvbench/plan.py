@@ -81,6 +81,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     direct: bool
     seed: int
     load: CellLoad | None = None
+    trims_by_holes: bool = False  # the target is a file, where a trim punches a hole
 
     @property
     def writes(self) -> bool:

@@ -67,7 +67,9 @@ def _problems(cell: Cell) -> Iterable[str]:
         yield "two streams have the same name"
     for placed in cell.placed:
         yield from _placed(placed, ramp_s=cell.timing.ramp_s)
-    for breach in rules.point_breaches(streams):
+    if cell.load is not None and cell.load.kind != "peak" and streams[0].rate_iops is None:
+        yield "its rate was not decided"
+    for breach in rules.cell_breaches(streams):
         yield f"{breach.field} {breach.message}"
 
 
@@ -128,6 +130,16 @@ def _stream_numbers(stream: Stream) -> Iterable[tuple[str, SweepValue | None, fl
     yield "span_start_percent", stream.span_start_percent, 0, 100
     yield "span_percent", stream.span_percent, 0, 100
     yield "fsync_every", stream.fsync_every, 1, rules.FSYNC_MAX
+    yield "align_bytes", stream.align_bytes, rules.BLOCK_MIN, rules.SPAN_BYTES_MAX
+    yield "stride_bytes", stream.stride_bytes, rules.BLOCK_MIN, rules.SPAN_BYTES_MAX
+    yield "payload_bytes", stream.payload_bytes, 1, rules.SPAN_BYTES_MAX
+    yield "span_limit_bytes", stream.span_limit_bytes, rules.BLOCK_MIN, rules.SPAN_BYTES_MAX
+    yield "request_steps", stream.request_steps, 1, rules.STEPS_MAX
+    yield "prefetch_steps", stream.prefetch_steps, 1, rules.STEPS_MAX
+    yield "deadline_s", stream.deadline_s, rules.PAUSE_MIN_S, rules.RUNTIME_MAX_S
+    yield "compute_s", stream.compute_s, rules.PAUSE_MIN_S, rules.RUNTIME_MAX_S
+    yield "pause_s", stream.pause_s, rules.PAUSE_MIN_S, rules.RUNTIME_MAX_S
+    yield "burst_ios", stream.burst_ios, 1, rules.BURST_MAX
 
 
 def _ranges(rows: Iterable[tuple[str, SweepValue | None, float, float]]) -> Iterable[str]:

@@ -16,13 +16,14 @@ What fio 3.33 does, seen by running it, and what the text does about it:
 
 import hashlib
 import unicodedata
+from math import gcd
 
 from msgspec import Struct
 
 from kvbench.errors import Refused, UsageError
 from kvbench.fio.cell_limits import refuse_unfit
 from kvbench.plan import Cell, Placed
-from kvbench.units import HUGE_PAGE_BYTES, MIB, MS_PER_S
+from kvbench.units import HUGE_PAGE_BYTES, MIB, MS_PER_S, US_PER_S
 from kvbench.workload.schema import Stream
 
 LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
@@ -38,6 +39,8 @@ _UNFIT_IN_PATH = {
     "$": "fio replaces variables there",
 }
 _RATE_PROCESS = "poisson"
+# glibc 2.35 and later then ask the kernel for transparent huge pages for large buffers
+CONTIGUOUS_ENVIRONMENT = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
 
 
 class Option(Struct, frozen=True):
@@ -68,16 +71,19 @@ def render(cell: Cell, target_path: str) -> str:
     return _text(heading, sections)
 
 
-def render_fill(target_path: str, size_bytes: int, *, direct: bool, engine: str) -> str:
-    """Return the job that writes ``size_bytes`` once, from the start, with incompressible data.
+def render_fill(
+    target_path: str, size_bytes: int, *, direct: bool, engine: str, offset_bytes: int = 0
+) -> str:
+    """Return the job that writes ``size_bytes`` once, from an offset, with incompressible data.
 
     Raises:
         Refused: a job file cannot carry the path.
         UsageError: the size is not a whole number of 512-byte blocks.
     """
-    if size_bytes <= 0 or size_bytes % FILL_GRAIN_BYTES:
+    if size_bytes <= 0 or size_bytes % FILL_GRAIN_BYTES or offset_bytes % FILL_GRAIN_BYTES:
         raise UsageError(
-            f"cannot fill {size_bytes} bytes: not a multiple of {FILL_GRAIN_BYTES}",
+            f"cannot fill {size_bytes} bytes from {offset_bytes}: "
+            f"not multiples of {FILL_GRAIN_BYTES}",
             where=target_path,
         )
     depth = 1 if engine == "psync" else FILL_DEPTH
@@ -93,7 +99,10 @@ def render_fill(target_path: str, size_bytes: int, *, direct: bool, engine: str)
         Option("end_fsync", 1, "the data is on the device when fio ends"),
     ]
     whole = size_bytes // FILL_BLOCK_BYTES * FILL_BLOCK_BYTES
-    parts = [("fill", 0, whole, FILL_BLOCK_BYTES), ("fill-rest", whole, size_bytes - whole, 0)]
+    parts = [
+        ("fill", offset_bytes, whole, FILL_BLOCK_BYTES),
+        ("fill-rest", offset_bytes + whole, size_bytes - whole, 0),
+    ]
     sections: list[tuple[str, list[Option]]] = [("global", common)]
     for name, offset, size, block in parts:
         if size:
@@ -201,9 +210,10 @@ def _stream(placed: Placed, cell: Cell) -> list[Option]:
     return [
         Option("new_group", 1, "a group number of its own, to tell the streams apart"),
         Option("numjobs", stream.jobs),
+        *_path(stream, cell),
         *_pattern(stream),
         *_span(placed),
-        *_depth(stream, cell.engine),
+        *_depth(stream, cell),
         *_buffers(stream),
         *_arrivals(stream),
         *_randomness(placed, section_seed(cell.seed, stream.name)),
@@ -213,7 +223,7 @@ def _stream(placed: Placed, cell: Cell) -> list[Option]:
 
 
 def _pattern(stream: Stream) -> list[Option]:
-    kinds = {"read": "read", "write": "write", "mixed": "rw"}
+    kinds = {"read": "read", "write": "write", "mixed": "rw", "trim": "trim"}
     options = []
     kind = kinds[stream.direction]
     if stream.chunk_bytes is not None:
@@ -223,16 +233,34 @@ def _pattern(stream: Stream) -> list[Option]:
             Option("rw", f"rand{kind}:{blocks}", why),
             Option("blockalign", stream.chunk_bytes, "chunks start at multiples of their size"),
         ]
+    elif stream.stride_bytes is not None and stream.stride_bytes > stream.max_block_bytes:
+        gap = stream.stride_bytes - stream.max_block_bytes
+        why = f"one block every {stream.stride_bytes} bytes: what is skipped after each"
+        options.append(Option("rw", f"{kind}:{gap}", why))
     else:
         options.append(Option("rw", kind if stream.pattern == "sequential" else f"rand{kind}"))
+    if stream.align_bytes is not None:
+        options.append(Option("blockalign", stream.align_bytes, "where a random I/O may start"))
     if stream.read_percent is not None:
         options.append(Option("rwmixread", stream.read_percent))
     if len(stream.block_mix) == 1:
         options.append(Option("bs", stream.max_block_bytes))
     else:
-        mix = ":".join(f"{share.size_bytes}/{share.percent}" for share in stream.block_mix)
-        options.append(Option("bssplit", mix, "size/percent of the I/Os"))
+        options.append(Option("bssplit", _mix(stream), "size/percent of the I/Os"))
     return options
+
+
+def _mix(stream: Stream) -> str:
+    """Return the sizes and their shares.
+
+    fio cuts every size down to a multiple of the smallest one listed (seen: 1536 became 1024), so
+    where that would change a size their common grain is listed too, with a share of nothing.
+    """
+    shares = [(share.size_bytes, share.percent) for share in stream.block_mix]
+    grain = gcd(*(size for size, _ in shares))
+    if grain < stream.min_block_bytes:
+        shares.insert(0, (grain, 0))
+    return ":".join(f"{size}/{percent}" for size, percent in shares)
 
 
 def _span(placed: Placed) -> list[Option]:
@@ -248,10 +276,38 @@ def _span(placed: Placed) -> list[Option]:
     ]
 
 
-def _depth(stream: Stream, engine: str) -> list[Option]:
+def stream_engine(stream: Stream, cell: Cell) -> str:
+    """Return the engine of one stream: the cell's, but for what that cannot do."""
+    if cell.engine == "null":
+        return cell.engine
+    if stream.buffered:
+        return "psync"
+    if stream.trims and cell.trims_by_holes:
+        return "falloc"
+    return cell.engine
+
+
+def _path(stream: Stream, cell: Cell) -> list[Option]:
+    """Return what replaces engine and O_DIRECT of the process."""
+    engine = stream_engine(stream, cell)
+    if engine == "falloc":
+        why = "fio trims block devices only; this engine punches holes into a file"
+        return [Option("ioengine", engine, why)]
+    if not stream.buffered or engine == "null":
+        return []
+    return [
+        Option("ioengine", engine, "blocking calls through the page cache, as software makes them"),
+        Option("direct", 0),
+        Option("invalidate", 1, "the cache starts cold,"),
+        Option("norandommap", 0, "and no block is read again before all were read"),
+    ]
+
+
+def _depth(stream: Stream, cell: Cell) -> list[Option]:
+    engine = stream_engine(stream, cell)
     depth = stream.queue_depth
     options = [Option("iodepth", depth)]
-    if engine == "psync":
+    if engine in ("psync", "falloc"):
         return options
     if stream.barrier:
         return [
@@ -280,13 +336,30 @@ def _buffers(stream: Stream) -> list[Option]:
     """Return what replaces the default of the process; fio reserves nothing by itself."""
     if stream.buffers == "scattered":
         return []
+    if stream.buffers == "contiguous":
+        why = f"huge pages where the kernel has them; plain fio needs {CONTIGUOUS_ENVIRONMENT}"
+        return [Option("iomem_align", HUGE_PAGE_BYTES, why)]
     return [
         Option("iomem", "mmaphuge", "on reserved huge pages: a large I/O stays in few pieces"),
         Option("hugepage-size", HUGE_PAGE_BYTES),
     ]
 
 
+def environment(cell: Cell) -> dict[str, str]:
+    """Return what fio's environment needs for the buffers of ``cell``."""
+    if any(placed.stream.buffers == "contiguous" for placed in cell.placed):
+        name, _, value = CONTIGUOUS_ENVIRONMENT.partition("=")
+        return {name: value}
+    return {}
+
+
 def _arrivals(stream: Stream) -> list[Option]:
+    if stream.burst_ios is not None and stream.pause_s is not None:
+        return [
+            Option("thinktime", f"{round(stream.pause_s * US_PER_S)}us", "a pause"),
+            Option("thinktime_blocks", stream.burst_ios, "after so many I/Os of the job"),
+            Option("thinktime_blocks_type", "issue"),
+        ]
     if stream.rate_iops is None:
         return []
     per_job = stream.rate_iops / stream.jobs
@@ -326,7 +399,7 @@ def _writes(stream: Stream) -> list[Option]:
 def _logs(stream: Stream, cell: Cell) -> list[Option]:
     if not stream.barrier or cell.purpose == "ceiling":
         return []
-    why = "each group of iodepth lines is one request; its slowest line is its time"
+    why = "each group of iodepth lines was waited for together; its slowest line is its time"
     return [
         Option("write_lat_log", LATENCY_LOG_PREFIX, why),
         Option("log_avg_msec", 0),

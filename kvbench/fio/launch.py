@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -85,6 +85,7 @@ def launch(
     tick_s: float = 0.5,
     stop: threading.Event | None = None,
     kill_wait_s: float = 3.0,
+    environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> LaunchResult:
     """Run ``argv`` to its end, and return how it ended.
@@ -102,6 +103,7 @@ def launch(
         tick_s: seconds between two ticks.
         stop: ends the launch as Ctrl-C does, once set.
         kill_wait_s: how long INT, TERM and KILL each have to work.
+        environment: variables beside those of this process.
         clock: seconds that never go back.
 
     Raises:
@@ -121,7 +123,13 @@ def launch(
             child = subprocess.Popen(
                 [*_die_with_parent(), str(Path(program).absolute()), *argv[1:]],
                 cwd=cwd,
-                env={**os.environ, TOKEN: token, "LANG": "C", "LC_ALL": "C"},
+                env={
+                    **os.environ,
+                    **(environment or {}),
+                    TOKEN: token,
+                    "LANG": "C",
+                    "LC_ALL": "C",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from math import sqrt
 
+from kvbench.fio.jobfile import stream_engine
 from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding, Severity
 from kvbench.units import MS_PER_S, NS_PER_S, format_count, format_size
@@ -48,6 +49,7 @@ def runtime(evidence: Evidence) -> Iterator[Finding]:
             waits_s = min(timed.max_ns / NS_PER_S, asked_s) if timed else 0.0
             if rows.stream.rate_iops:  # a paced job wakes up for its next arrival, then ends
                 waits_s += 4 * rows.stream.jobs / rows.stream.rate_iops
+            waits_s += rows.stream.pause_s or 0.0  # a pause is not cut short
             if not asked_s - slack_s <= got_s <= asked_s + slack_s + waits_s:
                 text = f"asked for {asked_s:g} s, ran {got_s:g} s (allowed: {slack_s:.2g} s off)"
                 yield _finding("runtime", "invalid", text, rows.stream.name)
@@ -68,8 +70,8 @@ def direction(evidence: Evidence) -> Iterator[Finding]:
 
 def engine(evidence: Evidence) -> Iterator[Finding]:
     """The I/O engine that ran, as far as fio tells."""
-    asked = evidence.cell.engine
     for rows in evidence.streams:
+        asked = stream_engine(rows.stream, evidence.cell)
         seen = {job.options.get("ioengine", asked) for job in rows.jobs} - {asked}
         if seen:
             text = f"asked for engine {asked}, fio used {', '.join(sorted(seen))}"
@@ -124,7 +126,8 @@ def depth(evidence: Evidence) -> Iterator[Finding]:
     """A closed loop keeps its queue as full as asked for."""
     for rows in evidence.streams:
         stream = rows.stream
-        if stream.queue_depth == 1 or stream.rate_iops or not evidence.measures_target:
+        paused = stream.burst_ios is not None
+        if stream.queue_depth == 1 or stream.rate_iops or paused or not evidence.measures_target:
             continue
         alone = [job.depth_percent.get("1", 0.0) for job in rows.jobs]
         got = _mean_in_flight(rows)
@@ -187,7 +190,14 @@ def busy_submitters(evidence: Evidence) -> Iterator[Finding]:
     for rows in evidence.streams:
         stream = rows.stream
         polls = stream.shape == "throughput" and stream.queue_depth > 1
-        if polls or stream.rate_iops or not evidence.measures_target:
+        # A copy out of the page cache is CPU time by design.
+        if (
+            polls
+            or stream.buffered
+            or stream.trims
+            or stream.rate_iops
+            or not evidence.measures_target
+        ):
             continue
         busy = [
             (job.user_cpu_percent or 0.0) + (job.system_cpu_percent or 0.0) for job in rows.jobs

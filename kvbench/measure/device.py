@@ -13,13 +13,37 @@ DEVICE_SHARE_MIN = 0.9
 # 1.1 of the expected bytes; journals and logs add a few hundred KiB.
 FOREIGN_SHARE = 1.3
 FOREIGN_BYTES_MIN = 8 * MIB
+PAST: dict[IoDirection, str] = {"read": "read", "write": "written", "trim": "trimmed"}
 
 
 def page_cache(evidence: Evidence) -> Iterator[Finding]:
     """Without O_DIRECT the page cache is measured, not the device."""
-    if evidence.measures_target and not evidence.cell.direct:
+    if not evidence.measures_target:
+        return
+    if not evidence.cell.direct:
         text = "the page cache was used (no O_DIRECT), so this is not the speed of the device"
         yield Finding(check="page-cache", severity="doubt", text=text)
+        return
+    for rows in evidence.streams:
+        if rows.stream.buffered:
+            yield from _from_cache(evidence, rows.stream.name)
+
+
+def _from_cache(evidence: Evidence, stream: str) -> Iterator[Finding]:
+    """A stream that goes through the page cache by intent says how much came out of it."""
+    record = evidence.record
+    if record.before is None or record.after is None:
+        text = "it went through the page cache, and no counters of the device tell its share"
+        yield Finding(check="page-cache", severity="doubt", text=text, stream=stream)
+        return
+    for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
+        moved = _moved_bytes(evidence, direction)
+        if seen_bytes < DEVICE_SHARE_MIN * moved:
+            text = (
+                f"of {format_size(moved)} that were {PAST[direction]} the device saw "
+                f"{format_size(max(0, seen_bytes))}; the rest was the page cache's"
+            )
+            yield Finding(check="page-cache", severity="doubt", text=text, stream=stream)
 
 
 def never_written(evidence: Evidence) -> Iterator[Finding]:
@@ -33,7 +57,8 @@ def never_written(evidence: Evidence) -> Iterator[Finding]:
 def device_bytes(evidence: Evidence) -> Iterator[Finding]:
     """With O_DIRECT the device saw at least the bytes that fio moved."""
     record = evidence.record
-    if not evidence.measures_target or not evidence.cell.direct:
+    buffered = any(rows.stream.buffered for rows in evidence.streams)
+    if not evidence.measures_target or not evidence.cell.direct or buffered:
         return
     if record.device is None or record.before is None or record.after is None:
         text = "no counters of the device, so whether the I/O reached it cannot be checked"
@@ -69,6 +94,8 @@ def foreign_io(evidence: Evidence) -> Iterator[Finding]:
     with_ramp = (timing.ramp_s + timing.runtime_s) / timing.runtime_s
     for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
         expected = _moved_bytes(evidence, direction) * with_ramp
+        if direction == "read" and any(rows.stream.buffered for rows in evidence.streams):
+            continue  # the kernel reads ahead of what was asked for
         foreign = seen_bytes - expected
         if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
             text = (

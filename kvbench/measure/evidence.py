@@ -108,8 +108,12 @@ def gather(record: CellRecord, result: FioResult, written: Written) -> Evidence:
 
 def asked_directions(stream: Stream) -> tuple[IoDirection, ...]:
     """Return the directions in which a stream does I/O."""
-    both: tuple[tuple[IoDirection, bool], ...] = (("read", stream.reads), ("write", stream.writes))
-    return tuple(name for name, wanted in both if wanted)
+    every: tuple[tuple[IoDirection, bool], ...] = (
+        ("read", stream.reads),
+        ("write", stream.writes),
+        ("trim", stream.trims),
+    )
+    return tuple(name for name, wanted in every if wanted)
 
 
 def completed_ios(stream: Stream, job: FioJob, row: FioDirection) -> int:

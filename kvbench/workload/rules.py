@@ -58,8 +58,8 @@ def breaches(stream: Stream, *, ramp_s: float) -> Iterable[Breach]:
     yield from _trims(stream)
 
 
-def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
-    """Yield what is wrong with the streams of one point taken together."""
+def cell_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
+    """Yield what is wrong with the streams of one cell taken together."""
     submitters = sum(s.jobs for s in streams)
     if submitters > SUBMITTERS_MAX:
         yield Breach(field="jobs", message=f"{submitters} jobs in all, at most {SUBMITTERS_MAX}")
@@ -71,6 +71,11 @@ def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
             f"at most {format_size(BUFFER_MAX)}",
             hint="memory is jobs x queue_depth x block size, over all streams",
         )
+
+
+def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
+    """Yield what is wrong with the streams of one point of a workload taken together."""
+    yield from cell_breaches(streams)
     sides = [stream.side for stream in streams if stream.side is not None]
     if sides and (len(sides) < len(streams) or len(set(sides)) < 2):
         yield Breach(
@@ -291,7 +296,8 @@ def _trims(stream: Stream) -> Iterable[Breach]:
         (not stream.barrier, "no barrier"),
         (not stream.buffered, "no buffered = true"),
         (stream.shape == "latency", 'shape = "latency"'),
-        (stream.queue_depth == 1, "a queue_depth of 1"),
+        (stream.queue_depth == 1 and stream.jobs == 1, "a queue_depth and jobs of 1"),
+        (stream.pattern == "sequential", 'pattern = "sequential"'),
         (stream.buffers == "scattered", "no buffers: no data is moved"),
         (stream.payload_bytes is None, "no payload: no data is moved"),
     )
@@ -300,5 +306,5 @@ def _trims(stream: Stream) -> Iterable[Breach]:
             yield Breach(
                 field="direction",
                 message=f'"trim" needs {need}',
-                hint="fio trims one range after the other",
+                hint="ranges are trimmed in order, so that kvbench knows which to write again",
             )

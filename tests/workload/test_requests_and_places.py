@@ -10,6 +10,7 @@ from kvbench.workload.schema import Load, Workload
 from tests.workload.files import READS, TOP, load, write
 
 BARRIER = "barrier = true\n"
+TRIMS = READS.replace('"read"', '"trim"').replace('"random"', '"sequential"')
 NO_RAMP = "[timing]\nramp = 0\n"
 LOAD = "[load]\npercent = [10, 90]\nqueue_depth = 64\nlatency_limit = '1ms'\n"
 
@@ -45,7 +46,7 @@ def test_a_stream_may_pause_trim_or_go_through_the_cache(tmp_path: Path) -> None
     paused = load(tmp_path, stream="burst_ios = 8\npause = '250ms'").streams[0]
     assert (paused.burst_ios, paused.pause_s) == (8, 0.25)
     assert load(tmp_path, stream="buffered = true").streams[0].buffered
-    trim = load_workload(write(tmp_path, TOP + READS.replace('"read"', '"trim"'))).streams[0]
+    trim = load_workload(write(tmp_path, TOP + TRIMS)).streams[0]
     assert trim.trims
     assert trim.changes
     assert not trim.reads
@@ -113,8 +114,7 @@ def test_what_does_not_go_together_is_refused(
     "line", ["queue_depth = 2", "buffered = true", "payload = 512", "shape = 'throughput'"]
 )
 def test_a_trim_is_one_range_after_the_other(tmp_path: Path, line: str) -> None:
-    trims = READS.replace('"read"', '"trim"')
-    text = f"{TOP}{trims}{line}\n"
+    text = f"{TOP}{TRIMS}{line}\n"
     with pytest.raises(UsageError):
         load_workload(write(tmp_path, text))
 
