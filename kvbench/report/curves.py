@@ -55,7 +55,8 @@ def curve_figure(index: Index, workload: Workload, figure_id: str) -> Figure | N
     name = short(workload.name)
     barrier = all(placed.stream.barrier for _, placed, _ in chosen)
     what = "requests" if barrier else "I/Os"
-    unit = "a request (its slowest I/O)" if barrier else "an I/O"
+    steps = any(placed.stream.request_steps > 1 for _, placed, _ in chosen)
+    unit = f"a request ({'all its steps' if steps else 'its slowest I/O'})" if barrier else "an I/O"
     shown = (
         f" {len(curves)} of {len(members)} lines are drawn." if len(curves) < len(members) else ""
     )

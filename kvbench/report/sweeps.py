@@ -179,7 +179,12 @@ def _summaries(
 
 
 def _drawable(index: Index, ladders: Sequence[Ladder], axis: Axis, metric: str) -> bool:
-    return any(len(_summaries(index, ladder, axis, metric)) > 1 for ladder in ladders)
+    return any(_places(_summaries(index, ladder, axis, metric)) > 1 for ladder in ladders)
+
+
+def _places(found: Sequence[tuple[float, Summary]]) -> int:
+    """Return at how many values there is a number: spans may be equal on a small target."""
+    return len({value for value, _ in found})
 
 
 def _panel(
@@ -199,7 +204,7 @@ def _panel(
         family = _family(ladder)
         variant = seen[family] = seen.get(family, -1) + 1
         found = _summaries(index, ladder, axis, metric)
-        if len(found) < 2:
+        if _places(found) < 2:
             continue
         unit = found[0][1].unit
         series.append(

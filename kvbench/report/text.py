@@ -14,7 +14,8 @@ _WIDTHS = (37, 12, 25, 8, 8, 2, 2)  # parameters, stream, rate, p50, p99, n, mar
 _HEAD = ("parameters", "stream", f"rate (low{DASH}high)", "p50", "p99", "n", "")
 _LEGEND = (
     f"rate, p50, p99: median over n repetitions. low{DASH}high: the smallest and the largest, from "
-    "n=6 on the 95 % interval of the median. Of a request, p50 and p99 are of its slowest I/O."
+    "n=6 on the 95 % interval of the median. Of a request, p50 and p99 are of its slowest I/O, "
+    "of several steps the sum."
 )
 _LEFT = 2  # columns that are aligned to the left; the others hold numbers
 _LEVELS = {"bad": "!!", "doubt": "! ", "note": "- "}

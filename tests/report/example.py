@@ -670,7 +670,7 @@ def _special_numbers(cell: Cell, stream: Stream) -> dict[str, float]:
         return {} if stream.jobs == 1 else {"iops_over_fewer_jobs": 1.9 if stream.jobs < 9 else 0.6}
     if "victim" in cell.parameters and stream.side == "victim":
         ratio = {"writer": 1.05, "big-reads": 2.7, "trimmer": 8.5}
-        base = ratio[str(cell.parameters["aggressor"])] * (1 + 0.05 * seed)
+        base = ratio.get(str(cell.parameters["aggressor"]), 1.6) * (1 + 0.05 * seed)
         tail = {} if stream.name == "blocks" else {"latency_p99.9_mixed_over_alone": base * 1.2}
         return {**tail, "latency_p99_mixed_over_alone": base, "jain_index": 0.93}
     if stream.compute_s is not None:

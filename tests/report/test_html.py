@@ -4,9 +4,23 @@ import re
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
-from kvbench.report import html, view
-from tests.report.example import BLOCKS, all_valid, job_texts, ladder, make_run, renamed
+from kvbench.cli.breakeven_subject import Asked, subject_of_report
+from kvbench.report import html, text, view
+from tests.report.example import (
+    BLOCKS,
+    FANOUT,
+    LOAD,
+    MATRIX,
+    NEW,
+    STEPS,
+    all_valid,
+    job_texts,
+    ladder,
+    make_run,
+    renamed,
+)
 from tests.report.page import Page
 
 HOSTILE = (
@@ -101,8 +115,8 @@ def test_colours_follow_the_reader_and_nothing_is_rasterised(page: Page, source:
 
 def test_every_job_text_is_there_exactly(page: Page) -> None:
     shown = page.text("pre")
-    for text in job_texts(make_run()).values():
-        assert text in shown
+    for job in job_texts(make_run()).values():
+        assert job in shown
 
 
 def test_the_numbers_of_the_page_carry_units_and_n(page: Page) -> None:
@@ -141,6 +155,41 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
     assert "{{ 7 * 7 }}" in page.text("li")
     assert "<script>alert(1)</script>" in page.text("pre")
     assert "⟨U+202E⟩" in page.text("pre")
+
+
+def test_hostile_names_do_nothing_in_the_figures_that_have_many_names() -> None:
+    streams = tuple(replace(s, name=f"{s.name}{HOSTILE}") for s in MATRIX.streams)
+    matrix = replace(MATRIX, streams=streams, primary=(), derivation=HOSTILE)
+    run = make_run(
+        [
+            matrix,
+            *(renamed(w, f"{w.name}{HOSTILE}", "s$<b>&\u202e") for w in (LOAD, FANOUT, STEPS)),
+        ],
+        judge=all_valid,
+    )
+    subject = subject_of_report(Asked(), ("kvbench", "run", "--model", HOSTILE))
+    source = html.render(view.build(run, {}, None, subject))
+    page = Page(source)
+    assert page.problems == []
+    for tag in ("script", "img", "b"):
+        assert not page.named(tag)
+    assert "\u202e" not in source
+    assert any(a.get("id") == "reload-or-recompute" for a in page.named("figure"))
+    shown = text.render(view.build(run, {}, None, subject), ascii_only=True)
+    assert shown.isascii()
+    assert max(map(len, shown.splitlines())) <= text.COLUMNS
+
+
+def test_every_new_figure_is_on_the_page() -> None:
+    run = make_run(NEW, judge=all_valid)
+    page = Page(html.render(view.build(run, {})))
+    assert page.problems == []
+    ids = {a["id"].rsplit("-", 1)[0] for a in page.named("figure")}
+    assert {"load-1", "sweep-2", "sweep-3", "latency"} <= ids
+    assert any(a["id"].startswith("matrix-4") for a in page.named("figure"))
+    shown = " ".join(page.text("svg").split())
+    for words in ("limit of p99.9", "usable", "peak", "knee of 2 lines", "submitters"):
+        assert words in shown
 
 
 def test_a_name_of_ten_thousand_characters_stays_small() -> None:

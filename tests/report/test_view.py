@@ -6,14 +6,17 @@ from msgspec.structs import replace
 
 from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun
-from kvbench.report import view
+from kvbench.plan import Scaled
+from kvbench.report import text, view
 from kvbench.report.curves import CURVES_MAX, quantiles
 from kvbench.report.model import BarPanel, CurvePanel, LinePanel, Panel, ReportView, Row, Value
+from kvbench.report.tables import COLUMNS_MAX
 from kvbench.units import GIB, KIB
 from tests.report.example import (
     BLOCKS,
     CHUNKS,
     SPARSE,
+    STEPS,
     TENANTS,
     all_valid,
     job_texts,
@@ -369,6 +372,62 @@ def test_tenants_with_too_few_ios_for_a_p99_are_drawn_at_their_median() -> None:
     )
     (latency, _) = [p for p in panels(seen(replace(run, summaries=few))) if isinstance(p, BarPanel)]
     assert {group.metric for group in latency.groups} == {"latency_p50"}
+
+
+def test_tenants_that_trim_or_pause_are_drawn_like_the_others() -> None:
+    lookup, reload, writer = TENANTS.streams
+    streams = (
+        lookup,
+        replace(writer, name="bursts", direction="write", burst_ios=16, pause_s=0.1),
+        replace(reload, name="deletes", direction="trim"),
+    )
+    workload = replace(TENANTS, streams=streams, primary=("lookup.latency_p99", "deletes.iops"))
+    report = seen(make_run([workload], judge=all_valid))
+    latency, rate = [p for p in panels(report) if isinstance(p, BarPanel)]
+    assert [group.label for group in latency.groups] == ["lookup", "bursts", "deletes"]
+    assert [group.metric for group in rate.groups] == ["iops", "iops", "iops"]
+    rows = rows_of(report, "three-tenants")
+    assert "256 KiB trims in random 32 MiB chunks" in rows[2].parameters
+    assert "bursts of 16, pause 100 ms" in rows[1].parameters
+
+
+def test_workloads_that_share_little_have_tables_of_their_own() -> None:
+    report = seen(make_run([BLOCKS, STEPS], judge=all_valid))
+    captions = [table.caption for table in report.roles[0].tables]
+    assert captions == [
+        "Performance: measured results, single I/Os",
+        "Performance: measured results, requests beside computing",
+    ]
+    for table in report.roles[0].tables:
+        assert len([c for c in table.columns if not c.narrow]) <= COLUMNS_MAX
+
+
+def test_a_large_io_is_shown_with_what_the_device_saw_of_it() -> None:
+    report = seen(make_run([STEPS], judge=all_valid))
+    assert {row.device for row in rows_of(report, "layer-pipeline")} == {
+        "device: 2.10 requests per I/O, 512 KiB in the mean"
+    }
+    (group,) = report.roles[0].tables[0].groups
+    assert group.derivation.startswith("one layer of llama-3.1-8b")
+    assert "+ p50 stall 4.00 ms" in text.render(report)
+
+
+def test_what_was_made_smaller_is_told() -> None:
+    run = make_run([BLOCKS])
+    scaled = (Scaled(workload="block-reload", text="32 jobs became 8"),)
+    plan = replace(run.record.plan, scaled=scaled)
+    report = seen(replace(run, record=replace(run.record, plan=plan)))
+    assert any(
+        d.text == "workload block-reload was made smaller to fit: 32 jobs became 8"
+        for d in report.doubts
+    )
+
+
+def test_a_metric_whose_name_has_a_dot_keeps_its_column() -> None:
+    workload = replace(BLOCKS, primary=("blocks.latency_p99.9",))
+    (table,) = seen(make_run([workload], judge=all_valid)).roles[0].tables
+    assert "latency_p99.9" in [column.metric for column in table.columns]
+    assert not any(column.metric.startswith("9") for column in table.columns)
 
 
 def test_every_figure_has_a_question_a_description_and_its_numbers(report: ReportView) -> None:

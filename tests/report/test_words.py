@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.measure.model import Summary
+from kvbench.metrics import METRICS
 from kvbench.report import words
-from kvbench.units import KIB
+from kvbench.units import GIB, KIB
 from tests.report.example import CHUNKS, SPARSE, TENANTS
 
 RATE = Summary(
@@ -126,6 +127,33 @@ def test_parameters_are_in_words() -> None:
     assert words.stream_words(durable).endswith("zipf 0.9, fsync every 8")
     huge = replace(SPARSE.streams[0], buffers="huge")
     assert words.stream_words(huge).endswith("1 job, huge-page buffers")
+
+
+def test_pairs_loads_and_spans_are_in_words() -> None:
+    assert words.parameter_words({"victim": "rows", "aggressor": "writer"}) == "rows beside writer"
+    assert words.parameter_words({"load": "30 %"}) == "30 % of the peak"
+    assert words.parameter_words({"load": "peak"}) == "peak"
+    assert words.parameter_words({"load": "search 2"}) == "search 2"
+    assert words.parameter_words({"span_size": GIB, "queue_depth": 1}) == "in 1 GiB, depth 1"
+    assert words.parameter_words({"writer.pause": 0.25}) == "writer pause 250 ms"
+
+
+def test_steps_deadlines_and_the_page_cache_are_in_words() -> None:
+    stream = replace(
+        SPARSE.streams[0], queue_depth=4, request_steps=8, deadline_s=0.5, buffered=True
+    )
+    assert words.stream_words(stream) == (
+        "4 KiB random reads, 8 steps of 4 per request, one after the other, 1 job, "
+        "deadline 500 ms, through the page cache"
+    )
+    computed = replace(stream, queue_depth=1, compute_s=20e-6, prefetch_steps=2, buffered=False)
+    assert "20.0 µs of computing per step, 2 steps ahead" in words.stream_words(computed)
+
+
+@pytest.mark.parametrize("metric", list(METRICS))
+def test_every_metric_has_a_heading_that_a_person_wrote(metric: str) -> None:
+    assert "_" not in words.metric_label(metric)
+    assert words.metric_label(metric)[0].isupper() or words.metric_label(metric).startswith("p")
 
 
 def test_hidden_and_reordering_characters_become_visible() -> None:
