@@ -1,0 +1,138 @@
+"""The types of a plan: what is run, on what, in which order.  Data only."""
+
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from kvbench.workload.schema import Engine, Role, Stream, SweepValue, Timing, Workload
+
+FORMAT = 1
+CELL_OVERHEAD_S = (
+    0.4  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
+)
+
+CELL_ID = r"[0-9]{4,9}"  # also the name of a folder
+
+# measure: a point of the report; search: a probe for the usable rate, whose rate differs from
+# repetition to repetition; ceiling: what the host generates without a device
+Purpose = Literal["measure", "search", "ceiling"]
+CellEngine = Literal["io_uring", "libaio", "psync", "null"]  # null does no I/O at all
+TargetKind = Literal["file", "block"]
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """A stream and the part of the target that it may touch."""
+
+    stream: Stream
+    offset_bytes: int
+    size_bytes: int
+
+
+class CellLoad(Struct, frozen=True, kw_only=True):
+    """What a cell of a load curve is.
+
+    The rate of a share or a search step follows from cells before it in the same repetition; the
+    session decides it, and the stored cell has it.  In the plan its stream has no rate.
+    """
+
+    kind: Literal["peak", "share", "search"]
+    percent: float | None = None  # share: of the peak
+    step: int | None = None  # search: 1 for the first
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """One fio invocation, fully decided but for the rate of a cell with ``load``.
+
+    ``point_id`` is the same in every repetition of the same point.  ``alone`` names the only
+    stream of a cell that measures a tenant by itself.
+    """
+
+    cell_id: str
+    point_id: str
+    repetition: int
+    purpose: Purpose
+    workload: str
+    workload_digest: str
+    role: Role
+    parameters: dict[str, SweepValue]
+    alone: str | None
+    placed: tuple[Placed, ...]
+    timing: Timing
+    engine: CellEngine
+    direct: bool
+    seed: int
+    load: CellLoad | None = None
+    trims_by_holes: bool = False  # the target is a file, where a trim punches a hole
+
+    @property
+    def writes(self) -> bool:
+        """Whether the cell changes the target; only an engine that does no I/O never does."""
+        return self.engine != "null" and any(p.stream.changes for p in self.placed)
+
+    @property
+    def expected_s(self) -> float:
+        """The wall time that the cell should take."""
+        return self.timing.ramp_s + self.timing.runtime_s + CELL_OVERHEAD_S
+
+
+class TargetSpec(Struct, frozen=True, kw_only=True):
+    """The target as the plan sees it."""
+
+    path: str
+    kind: TargetKind
+    size_bytes: int
+    own_file: bool  # kvbench made it, so kvbench may write it
+    logical_block_bytes: int = 512
+
+
+class Identified(Protocol):
+    """What a plan must know of an identified target to be held against it."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102
+    @property
+    def real_path(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> TargetKind: ...  # noqa: D102
+    @property
+    def size_bytes(self) -> int: ...  # noqa: D102
+
+
+class Skipped(Struct, frozen=True, kw_only=True):
+    """A workload that is not run here, and why."""
+
+    workload: str
+    reason: str
+
+
+class Scaled(Struct, frozen=True, kw_only=True):
+    """What of a workload was made smaller to fit this target; its numbers still count."""
+
+    workload: str
+    text: str
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What ``kvbench run`` will do, in order."""
+
+    format: int
+    suite: str
+    seed: int
+    repetitions: int
+    target: TargetSpec
+    engine: Engine
+    direct: bool
+    workloads: tuple[Workload, ...]
+    cells: tuple[Cell, ...]
+    skipped: tuple[Skipped, ...]
+    scaled: tuple[Scaled, ...] = ()
+
+    @property
+    def expected_s(self) -> float:
+        """The wall time of all cells."""
+        return sum(cell.expected_s for cell in self.cells)
+
+    @property
+    def writing_cells(self) -> int:
+        """How many cells write."""
+        return sum(cell.writes for cell in self.cells)
