@@ -100,7 +100,9 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         text = f"workload {short(skipped.workload)} was not run: {sentence(skipped.reason)}"
         yield Doubt(level="note", text=text)
     for scaled in plan.scaled:
-        text = f"workload {short(scaled.workload)} was made smaller to fit: {sentence(scaled.text)}"
+        text = (
+            f"workload {short(scaled.workload)} was fitted to the target: {sentence(scaled.text)}"
+        )
         yield Doubt(level="note", text=text)
     yield from _what_it_does_not_say(run)
     if plan.repetitions < INTERVAL_N_MIN:

@@ -418,7 +418,7 @@ def test_what_was_made_smaller_is_told() -> None:
     plan = replace(run.record.plan, scaled=scaled)
     report = seen(replace(run, record=replace(run.record, plan=plan)))
     assert any(
-        d.text == "workload block-reload was made smaller to fit: 32 jobs became 8"
+        d.text == "workload block-reload was fitted to the target: 32 jobs became 8"
         for d in report.doubts
     )
 
