@@ -13,18 +13,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from kvbench.errors import KvbenchError, StoreError
-from kvbench.fio.jobfile import render
+from kvbench import target
+from kvbench.errors import CellFailed, Interrupted, KvbenchError, StoreError
+from kvbench.fio.jobfile import environment, render
 from kvbench.fio.launch import LaunchResult, LiveCounters, launch
+from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
+from kvbench.measure.curves import Curves
 from kvbench.plan import Cell, Plan
 from kvbench.store import layout
+from kvbench.store.read import ArchivedCell
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
 from kvbench.store.write import RunWriter
 
 TICK_S = 0.25  # short cells have two ticks between which a rate can be seen
+# fio's count leaves out what was trimmed in the ramp, which is about its share of the time
+REWRITE_SPARE, REWRITE_SPARE_BLOCKS = 1.25, 8
 TIMEOUT_SPARE_S = 30.0  # beyond ramp and runtime: a slow device may take this long to drain
 
 
@@ -71,6 +77,7 @@ def run_plan(
     todo = [cell for cell in plan.cells if cell.cell_id not in done]
     left_s = sum(cell.expected_s for cell in todo)
     stored = len(done)
+    curves = Curves(plan, writer.folder)
     end: RunEnd = "complete"
     reason = ""
     for cell in todo:
@@ -80,8 +87,10 @@ def run_plan(
         observer.cell_started(cell, stored + 1, len(plan.cells), left_s)
         try:
             guard.same_device(identity)
+            decided, reason_not = curves.decided(cell)
             record = _run_cell(
-                cell,
+                decided,
+                not_run=reason_not,
                 tool=tool,
                 identity=identity,
                 device=device,
@@ -90,11 +99,16 @@ def run_plan(
                 stop=stop,
                 now=now,
             )
+            _write_again(record, identity, plan, tool=tool, folder=writer.folder, stop=stop)
         except StoreError:
             raise
+        except Interrupted as error:
+            end, reason = "interrupted", str(error)
+            break
         except KvbenchError as error:
             end, reason = "failed", str(error)
             break
+        curves.add(record)
         stored += 1
         left_s -= cell.expected_s
         observer.cell_stored(cell, record)
@@ -112,9 +126,62 @@ def run_plan(
     return finished
 
 
+def _write_again(
+    record: CellRecord,
+    identity: Identity,
+    plan: Plan,
+    *,
+    tool: FioTool,
+    folder: Path,
+    stop: threading.Event,
+) -> None:
+    """Write what a cell has trimmed, so that the next one finds data everywhere.
+
+    fio trims in order, from the start of the span, and tells how much; but not what it trimmed in
+    the ramp, so more is written than that.
+
+    Raises:
+        StoreError, EnvironmentMissing, Interrupted: as for ``target.fill``.
+    """
+    timing = record.cell.timing
+    whole_share = (timing.ramp_s + timing.runtime_s) / timing.runtime_s * REWRITE_SPARE
+    for placed in record.cell.placed:
+        if not placed.stream.trims or record.cell.engine == "null" or record.end == "not-run":
+            continue
+        trimmed = _trimmed_bytes(record, folder, placed.stream.name)
+        size = placed.size_bytes
+        if trimmed is not None:
+            blocks = trimmed * whole_share / placed.stream.max_block_bytes + REWRITE_SPARE_BLOCKS
+            size = min(size, round(blocks) * placed.stream.max_block_bytes)
+        target.fill(
+            Path(identity.real_path),
+            size,
+            offset_bytes=placed.offset_bytes,
+            folder=folder / f"rewrite-{record.cell.cell_id}",
+            tool=tool,
+            direct=plan.direct,
+            engine=plan.engine,
+            stop=stop,
+        )
+
+
+def _trimmed_bytes(record: CellRecord, folder: Path, stream: str) -> int | None:
+    """Return what fio says that it trimmed, None when it did not end in order."""
+    if record.end != "exited" or record.exit_code != 0:
+        return None
+    archived = ArchivedCell(record=record, folder=layout.cell_folder(folder, record.cell.cell_id))
+    try:
+        result = parse(archived.output_text(), stderr=archived.stderr_text())
+    except (CellFailed, OSError):
+        return None
+    rows = [job.trim for job in result.jobs if job.name == stream and job.trim is not None]
+    return sum(row.io_bytes for row in rows)
+
+
 def _run_cell(
     cell: Cell,
     *,
+    not_run: str,
     tool: FioTool,
     identity: Identity,
     device: str | None,
@@ -123,6 +190,8 @@ def _run_cell(
     stop: threading.Event,
     now: Callable[[], datetime],
 ) -> CellRecord:
+    if not_run:
+        return _store_not_run(cell, not_run, writer=writer, device=device, now=now)
     argv = (tool.path, "--output-format=json+", layout.JOB_FILE)
     folder = writer.begin_cell(cell.cell_id, render(cell, identity.real_path))
     started = now()
@@ -136,6 +205,7 @@ def _run_cell(
         on_tick=lambda counters: observer.cell_running(cell, counters),
         tick_s=TICK_S,
         stop=stop,
+        environment=environment(cell),
     )
     after = probe.device_counters(device) if device else None
     try:
@@ -159,6 +229,29 @@ def _run_cell(
         before=before,
         after=after,
         note=_note(result),
+    )
+    writer.commit_cell(record)
+    return record
+
+
+def _store_not_run(
+    cell: Cell, reason: str, *, writer: RunWriter, device: str | None, now: Callable[[], datetime]
+) -> CellRecord:
+    """Store a cell whose rate cannot be decided, with the reason."""
+    writer.begin_cell(cell.cell_id, f"# not run: {reason}\n")
+    record = CellRecord(
+        format=FORMAT,
+        cell=cell,
+        argv=(),
+        started_at=_stamp(now()),
+        wall_s=0.0,
+        end="not-run",
+        exit_code=None,
+        survivors=(),
+        device=device,
+        before=None,
+        after=None,
+        note=reason,
     )
     writer.commit_cell(record)
     return record

@@ -113,8 +113,20 @@ def fill(
     direct: bool,
     engine: str,
     stop: threading.Event | None = None,
+    offset_bytes: int = 0,
+    folder: Path | None = None,
 ) -> None:
-    """Write the whole file once with incompressible data, through fio.
+    """Write the whole file once with incompressible data, through fio; or a part of a target.
+
+    Args:
+        path: what is written; the caller holds it.
+        size_bytes: how much.
+        tool: the fio to do it with.
+        direct: O_DIRECT, or the page cache.
+        engine: fio's engine.
+        stop: ends it as Ctrl-C does, once set.
+        offset_bytes: where it begins.
+        folder: where fio's job and output lie meanwhile; None is beside the file.
 
     Raises:
         StoreError: the disk is full, or the folder beside the file cannot be written.
@@ -122,13 +134,16 @@ def fill(
         Interrupted: ``stop`` was set.
     """
     # Named after the file, which the caller holds: what a killed fill left is found and removed.
-    folder = path.parent / f".kvbench-fill-{path.stat().st_ino}"
+    folder = folder or path.parent / f".kvbench-fill-{path.stat().st_ino}"
     shutil.rmtree(folder, ignore_errors=True)
     try:
         job = folder / "fill.fio"
         try:
             folder.mkdir()
-            job.write_text(render_fill(str(path), size_bytes, direct=direct, engine=engine))
+            text = render_fill(
+                str(path), size_bytes, direct=direct, engine=engine, offset_bytes=offset_bytes
+            )
+            job.write_text(text)
         except OSError as error:
             raise StoreError(
                 f"cannot be written: {error.strerror}", where=str(folder), hint="free space"

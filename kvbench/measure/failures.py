@@ -26,6 +26,8 @@ def ended(record: CellRecord) -> Iterator[Finding]:
         yield _failure("end", f"fio did not end within {format_clock(record.wall_s)}; stopped")
     elif record.end == "interrupted":
         yield _failure("end", f"interrupted after {record.wall_s:.1f} s; its numbers are partial")
+    elif record.end == "not-run":
+        yield _failure("end", f"not run: {record.note}")
     elif record.exit_code is None:
         yield _failure("end", "fio never started")
     elif record.exit_code < 0:

@@ -43,6 +43,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
     io_count: int  # the I/Os (or requests) behind it
     reason: str = ""  # why value is None
     censored: bool = False  # the true value is at least this (fio cannot see beyond 17.1 s)
+    doubts: tuple[str, ...] = ()  # of other cells that the value was made from
 
 
 class StreamHistogram(Struct, frozen=True, kw_only=True, eq=False):

@@ -5,6 +5,7 @@ from kvbench.fio import output
 from kvbench.measure.ceiling import host_ceilings, with_ceiling
 from kvbench.measure.checks import failures_of, findings_of, launch_failures, outcome_of
 from kvbench.measure.evidence import Evidence, gather
+from kvbench.measure.load import with_usable
 from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
 from kvbench.measure.requests import Requests, gather_requests
 from kvbench.measure.summarise import summarise
@@ -21,7 +22,7 @@ def measure_run(archive: RunArchive) -> MeasuredRun:
     ceilings = host_ceilings(cells)
     bounded = [with_ceiling(cell, ceilings) for cell in cells]
     isolated = [w.name for w in archive.record.plan.workloads if w.isolate]
-    measured = with_tenants(bounded, isolated)
+    measured = with_usable(with_tenants(bounded, isolated), archive.record.plan)
     return MeasuredRun(
         record=archive.record,
         end=archive.end,
@@ -37,6 +38,8 @@ def measure_cell(archived: ArchivedCell, record: RunRecord) -> MeasuredCell:
     A cell whose output cannot be used is failed, with the reason as its finding.
     """
     launch = launch_failures(archived.record)
+    if archived.record.end == "not-run":
+        return _failed(archived, launch)
     try:
         result = output.parse(archived.output_text(), stderr=archived.stderr_text())
     except CellFailed as error:

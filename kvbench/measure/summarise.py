@@ -27,6 +27,8 @@ def summarise(plan: Plan, cells: Sequence[MeasuredCell]) -> tuple[Summary, ...]:
     """
     points: dict[str, list[MeasuredCell]] = {}
     for cell in cells:
+        if cell.cell.purpose == "search":
+            continue  # its rate differs from repetition to repetition
         points.setdefault(cell.cell.point_id, []).append(cell)
     order = _Order(plan)
     ordered = sorted(points.values(), key=lambda members: order.rank(members[0].cell))
@@ -51,7 +53,7 @@ class _Order:
         names = self._streams.get(cell.workload, [])
         alone = 1 + names.index(cell.alone) if cell.alone in names else 0
         workload = self._workloads.get(cell.workload, len(self._workloads))
-        return cell.purpose == "measure", workload, places, alone
+        return cell.purpose != "ceiling", workload, places, alone
 
 
 def _point(members: list[MeasuredCell]) -> Iterable[Summary]:
@@ -100,7 +102,15 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
         excluded=len(members) - len(used),
         censored=any(m.censored for m in with_value),
         reason=_reason(found, members, used),
-        doubts=(*_doubts(stream, used), *_unstable(metric, values)),
+        doubts=tuple(
+            dict.fromkeys(
+                (
+                    *_doubts(stream, used),
+                    *(doubt for m in found for doubt in m.doubts),
+                    *_unstable(metric, values),
+                )
+            )
+        ),
     )
 
 

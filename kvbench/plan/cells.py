@@ -85,7 +85,7 @@ def ceiling_shape(cell: Cell) -> str:
     for placed in cell.placed:
         stream = placed.stream
         paced = stream.rate_iops is not None or stream.burst_ios is not None
-        if paced or stream.trims or stream.buffered or _undecided(cell):
+        if paced or stream.trims or stream.buffered or cell.undecided:
             return ""
     shape = [
         (
@@ -100,10 +100,6 @@ def ceiling_shape(cell: Cell) -> str:
         for p in cell.placed
     ]
     return hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:12]
-
-
-def _undecided(cell: Cell) -> bool:
-    return cell.load is not None and cell.load.kind != "peak"
 
 
 def _matrix(workload: Workload, placed: tuple[Placed, ...], mode: Mode) -> Iterable[Cell]:

@@ -3,6 +3,7 @@
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvbench.workload.schema import Engine, Role, Stream, SweepValue, Timing, Workload
 
@@ -63,6 +64,22 @@ class Cell(Struct, frozen=True, kw_only=True):
     seed: int
     load: CellLoad | None = None
     trims_by_holes: bool = False  # the target is a file, where a trim punches a hole
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the rate of the cell follows from cells before it."""
+        return self.load is not None and self.load.kind != "peak"
+
+    @property
+    def as_planned(self) -> "Cell":
+        """The cell as its plan has it: without the rate that was decided during the run."""
+        if not self.undecided:
+            return self
+        streams = (replace(one.stream, rate_iops=None) for one in self.placed)
+        placed = tuple(
+            replace(one, stream=stream) for one, stream in zip(self.placed, streams, strict=True)
+        )
+        return replace(self, placed=placed)
 
     @property
     def writes(self) -> bool:

@@ -146,7 +146,7 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
             f"is the record of cell {found(record.cell.cell_id)}, not of this folder's",
             where=printable(str(folder / layout.CELL_FILE)),
         )
-    if record.cell != planned.get(folder.name):
+    if record.cell.as_planned != planned.get(folder.name):
         raise StoreError(
             "is not the cell that the run's plan has under this number",
             where=printable(str(folder / layout.CELL_FILE)),

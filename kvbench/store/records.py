@@ -19,7 +19,8 @@ from kvbench.plan import Cell, Plan
 
 FORMAT = 1
 
-LaunchEnd = Literal["exited", "timeout", "interrupted"]
+# not-run: what the cell depends on was not measured; the note says what
+LaunchEnd = Literal["exited", "timeout", "interrupted", "not-run"]
 RunEnd = Literal["complete", "interrupted", "failed"]
 
 
