@@ -1,8 +1,9 @@
 """fio's latency logs of a barrier stream -> the time of each request.
 
 With a barrier, N I/Os are submitted together and reaped together, so N consecutive entries of a
-job's latency log are one request, and its time is its slowest I/O.  That the groups were told
-apart rightly can be seen: requests follow one another, so their times add up to the runtime.
+job's latency log are one step, and its time is its slowest I/O.  A request is one step, or several
+that follow one another; then its time is their sum.  That the groups were told apart rightly can
+be seen: steps follow one another, so their times add up to the runtime.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +25,22 @@ BUSY_SHARE_MAX = 1.02
 
 
 class Requests(Struct, frozen=True, kw_only=True, eq=False):
-    """The requests of one stream.  ``time_ns`` has shape (requests,), over all its jobs.
+    """The requests of one stream, over all its jobs.
 
-    ``reason`` says why there are none.
+    ``steps_ns`` has shape (requests, steps of one request); the incomplete last request of a job
+    is left out.  ``reason`` says why there are none.
     """
 
-    time_ns: NDArray[np.int64]
+    steps_ns: NDArray[np.int64]
     rate_per_s: float
     findings: tuple[Finding, ...] = ()
     reason: str = ""
+
+    @property
+    def time_ns(self) -> NDArray[np.int64]:
+        """The time of each request, shape (requests,)."""
+        times: NDArray[np.int64] = self.steps_ns.sum(axis=1)
+        return times
 
 
 def read_log(path: Path) -> NDArray[np.int64]:
@@ -68,7 +76,7 @@ def gather_requests(rows: StreamRows, logs: Mapping[int, Path]) -> Requests:
         logs: fio's latency logs by job number.
     """
     stream = rows.stream
-    times: list[NDArray[np.int64]] = []
+    steps: list[NDArray[np.int64]] = []
     findings: list[Finding] = []
     rate = 0.0
     for position, (job, _, row) in enumerate(rows.rows()):
@@ -90,12 +98,13 @@ def gather_requests(rows: StreamRows, logs: Mapping[int, Path]) -> Requests:
             )
         maxima = group_maxima(entries, stream.queue_depth)
         findings += _busy_share(rows, number, maxima, row.runtime_ms)
-        rate += per_second(maxima.size, row.runtime_ms)
-        times.append(maxima)
-    if not times:
+        whole = maxima.size // stream.request_steps
+        rate += per_second(maxima.size / stream.request_steps, row.runtime_ms)
+        steps.append(maxima[: whole * stream.request_steps].reshape(whole, stream.request_steps))
+    if not steps:
         return _none(stream.name, "no job of the stream did any I/O")
     return Requests(
-        time_ns=np.concatenate(times), rate_per_s=rate, findings=tuple(_worst(findings))
+        steps_ns=np.concatenate(steps), rate_per_s=rate, findings=tuple(_worst(findings))
     )
 
 
@@ -129,7 +138,10 @@ def _worst(findings: Sequence[Finding]) -> Sequence[Finding]:
 def _none(stream: str, reason: str) -> Requests:
     finding = Finding(check="barrier", severity="invalid", text=reason, stream=stream)
     return Requests(
-        time_ns=np.empty(0, dtype=np.int64), rate_per_s=0.0, findings=(finding,), reason=reason
+        steps_ns=np.empty((0, 1), dtype=np.int64),
+        rate_per_s=0.0,
+        findings=(finding,),
+        reason=reason,
     )
 
 

@@ -7,6 +7,7 @@ from kvbench.measure.checks import failures_of, findings_of, launch_failures, ou
 from kvbench.measure.evidence import Evidence, gather
 from kvbench.measure.load import with_usable
 from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
+from kvbench.measure.relations import with_relations
 from kvbench.measure.requests import Requests, gather_requests
 from kvbench.measure.summarise import summarise
 from kvbench.measure.tenants import with_tenants
@@ -21,13 +22,14 @@ def measure_run(archive: RunArchive) -> MeasuredRun:
     cells = [measure_cell(archived, archive.record) for archived in archive.cells]
     ceilings = host_ceilings(cells)
     bounded = [with_ceiling(cell, ceilings) for cell in cells]
-    isolated = [w.name for w in archive.record.plan.workloads if w.isolate]
-    measured = with_usable(with_tenants(bounded, isolated), archive.record.plan)
+    plan = archive.record.plan
+    isolated = [w.name for w in plan.workloads if w.isolate or w.matrix]
+    measured = with_relations(with_usable(with_tenants(bounded, isolated), plan), plan)
     return MeasuredRun(
         record=archive.record,
         end=archive.end,
         cells=measured,
-        summaries=summarise(archive.record.plan, measured),
+        summaries=summarise(plan, measured),
         damage=archive.damage,
     )
 

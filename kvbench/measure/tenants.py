@@ -10,6 +10,7 @@ from kvbench.measure.model import IoDirection, MeasuredCell, Measurement
 # metric of the ratio -> metric that both cells measure
 RATIOS: dict[str, str] = {
     "latency_p99_mixed_over_alone": "latency_p99",
+    "latency_p99.9_mixed_over_alone": "latency_p99.9",
     "iops_mixed_over_alone": "iops",
 }
 _COUNTS = ("valid", "doubtful")
@@ -38,7 +39,7 @@ def with_tenants(
 
 
 def _with_ratios(mixed: MeasuredCell, alone: dict[tuple[_Key, str], MeasuredCell]) -> MeasuredCell:
-    if mixed.outcome not in _COUNTS:
+    if mixed.outcome not in _COUNTS or not mixed.measurements:
         return mixed
     added = [
         _ratio(name, metric, mine, alone.get((_key(mixed), mine.stream)))
@@ -46,7 +47,31 @@ def _with_ratios(mixed: MeasuredCell, alone: dict[tuple[_Key, str], MeasuredCell
         for mine in mixed.measurements
         if mine.metric == metric
     ]
-    return structs.replace(mixed, measurements=mixed.measurements + tuple(added))
+    found = mixed.measurements + tuple(added)
+    return structs.replace(mixed, measurements=(*found, _jain(mixed, added)))
+
+
+def _jain(mixed: MeasuredCell, ratios: Sequence[Measurement]) -> Measurement:
+    """Return Jain's index of the shares of their own rates that the streams kept.
+
+    (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all lose alike); R. Jain, D. Chiu,
+    W. Hawe, DEC TR-301, 1984.  It stands with the first stream and is of all.
+    """
+    rates = [m for m in ratios if m.metric == "iops_mixed_over_alone"]
+    shares = [m.value for m in rates if m.value is not None]
+    value, reason = None, next((m.reason for m in rates if m.value is None), "")
+    if not reason and sum(shares) > 0:
+        value = sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
+    first = mixed.measurements[0]
+    return Measurement(
+        stream=mixed.cell.placed[0].stream.name,
+        direction=first.direction,
+        metric="jain_index",
+        value=value,
+        io_count=sum(m.io_count for m in rates),
+        reason=reason if value is None else "",
+        doubts=tuple(dict.fromkeys(doubt for m in rates for doubt in m.doubts)),
+    )
 
 
 def _ratio(name: str, metric: str, mine: Measurement, other: MeasuredCell | None) -> Measurement:
@@ -74,6 +99,14 @@ def _ratio(name: str, metric: str, mine: Measurement, other: MeasuredCell | None
         value=value,
         io_count=mine.io_count,
         reason=reason,
+        doubts=() if other is None else doubts_of(other, mine.stream),
+    )
+
+
+def doubts_of(cell: MeasuredCell, stream: str) -> tuple[str, ...]:
+    """Return what is doubtful about a stream's numbers, for those that are made from them."""
+    return tuple(
+        f.text for f in cell.findings if f.severity == "doubt" and f.stream in (None, stream)
     )
 
 
@@ -88,5 +121,6 @@ def _find(
 
 def _key(cell: MeasuredCell) -> _Key:
     """The same in a mixed cell and in the cells of its streams alone."""
-    parameters = msgspec.json.encode(sorted(cell.cell.parameters.items()))
+    shared = {k: v for k, v in cell.cell.parameters.items() if k not in ("victim", "aggressor")}
+    parameters = msgspec.json.encode(sorted(shared.items()))
     return cell.cell.repetition, cell.cell.workload_digest, parameters

@@ -1,18 +1,21 @@
 """Evidence of one cell -> its measurements and histograms, per stream and direction.  Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, cast
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from kvbench.measure.device import foreign_io
 from kvbench.measure.evidence import Evidence, Merged, StreamRows
 from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
 from kvbench.measure.requests import Requests
+from kvbench.measure.stall import stalls_ns
 from kvbench.metrics import METRICS, Metric
 from kvbench.stats import histogram
 from kvbench.units import MS_PER_S, NS_PER_S, SECTOR_BYTES
+from kvbench.workload.schema import Stream
 
 # fio keeps latencies in 29 groups of 64 buckets (stat.h: FIO_IO_U_PLAT_GROUP_NR and _VAL).  The
 # last bucket holds everything from 2^33 + 63 * 2^27 ns on and is labelled with its middle,
@@ -27,7 +30,7 @@ _PERCENTILE_METRICS: dict[str, tuple[Metric, ...]] = {
         for metric in METRICS.values()
         if metric.percentile is not None and metric.name.startswith(f"{what}_p")
     )
-    for what in ("latency", "request")
+    for what in ("latency", "request", "step", "stall")
 }
 
 
@@ -90,13 +93,17 @@ def measure_values(
                     bins = (merged.bin_ns, merged.bin_counts)
                     histograms.append(_histogram(place, "latency", *bins))
             if evidence.measures_target:  # a ceiling cell has no device
-                measurements.append(_device_requests(place, evidence, merged))
+                measurements += _device(place, evidence, rows.stream, merged)
+            if rows.stream.payload_bytes is not None:
+                mean_bytes = merged.io_bytes / merged.ios if merged.ios else None
+                value = None if mean_bytes is None else mean_bytes / rows.stream.payload_bytes
+                measurements.append(place.measured("read_amplification", value, NO_IO))
             if direction == rows.directions[0]:
                 measurements.append(_cpu(place, rows))
                 if rows.stream.name in requests:
                     found = requests[rows.stream.name]
-                    measurements += _requests(place, found, refusal)
-                    histograms += _request_histogram(place, found)
+                    measurements += _requests(place, rows.stream, found, refusal)
+                    histograms += _request_histograms(place, rows.stream, found)
     return CellValues(measurements=tuple(measurements), histograms=tuple(histograms))
 
 
@@ -112,7 +119,7 @@ def percentiles(
     """Return the percentiles of one histogram, each under the ten-beyond rule.
 
     Args:
-        what: "latency" or "request": the family of metrics.
+        what: "latency", "request", "step" or "stall": the family of metrics.
         stream: the stream's name.
         direction: the direction.
         value_ns: shape (bins,), ascending.
@@ -124,7 +131,7 @@ def percentiles(
     for metric in _PERCENTILE_METRICS[what]:
         value, reason, censored = None, refusal, False
         if not reason and n < metric.min_ios:
-            unit = "I/Os" if what == "latency" else "requests"
+            unit = {"latency": "I/Os", "step": "steps"}.get(what, "requests")
             reason = f"too few {unit}: {n:,} of {metric.min_ios:,} needed"
         if not reason and metric.percentile is not None:
             value_at = histogram.quantile(value_ns, counts, metric.percentile / 100)
@@ -166,19 +173,40 @@ def _cpu(place: _Place, rows: StreamRows) -> Measurement:
     return place.measured("cpu_per_io", spent_s / ios if ios else None, NO_IO)
 
 
-def _device_requests(place: _Place, evidence: Evidence, merged: Merged) -> Measurement:
-    """Mean bytes of an I/O over mean bytes of a device request.
+def _device(
+    place: _Place, evidence: Evidence, stream: Stream, merged: Merged
+) -> Iterator[Measurement]:
+    """What the device saw of the stream's I/Os.
 
-    A ratio of sizes, not of counts: the counters also saw the ramp, whose I/Os fio does not count.
+    Ratios of sizes, not of counts: the counters also saw the ramp, whose I/Os fio does not count.
     """
-    metric = "device_requests_per_io"
+    if stream.trims:
+        return
+    names = ("device_requests_per_io", "device_request_bytes")
+    seen, reason = _seen(place, evidence, merged)
+    if seen is None:
+        values: tuple[float | None, ...] = (None, None)
+    else:
+        request_bytes = seen[1] / seen[0]
+        values = (merged.io_bytes / merged.ios / request_bytes, request_bytes)
+    for name, value in zip(names, values, strict=True):
+        yield place.measured(name, value, reason)
+    if stream.buffered:
+        share, moved = None, merged.io_bytes
+        if seen is not None and moved:
+            share = 100 * seen[1] / moved
+        yield place.measured("device_byte_share", share, reason or NO_IO)
+
+
+def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int, int] | None, str]:
+    """Return the requests and bytes that the device counted, or why they are not known."""
     record = evidence.record
     if len(evidence.streams) > 1:
-        return place.measured(metric, None, "the device's counters cannot be split by stream")
+        return None, "the device's counters cannot be split by stream"
     if record.device is None or record.before is None or record.after is None:
-        return place.measured(metric, None, "no counters of the device")
+        return None, "no counters of the device"
     if any(foreign_io(evidence)):
-        return place.measured(metric, None, "something else used the device meanwhile")
+        return None, "something else used the device meanwhile"
     before, after = record.before, record.after
     if place.direction == "read":
         requests = after.read_ios - before.read_ios
@@ -187,37 +215,48 @@ def _device_requests(place: _Place, evidence: Evidence, merged: Merged) -> Measu
         requests = after.write_ios - before.write_ios
         sectors = after.write_sectors - before.write_sectors
     if requests < 1 or sectors < 1 or not merged.ios:
-        return place.measured(metric, None, "the device saw no request")
-    return place.measured(
-        metric, (merged.io_bytes / merged.ios) / (sectors * SECTOR_BYTES / requests)
-    )
+        return None, "the device saw no request"
+    return (requests, sectors * SECTOR_BYTES), ""
 
 
-def _requests(place: _Place, found: Requests, refusal: str) -> Iterator[Measurement]:
-    times, counts = _counted(found)
-    n = histogram.total(counts)
-    rate = found.rate_per_s if n else None
-    yield Measurement(
-        stream=place.stream,
-        direction=place.direction,
-        metric="request_rate",
-        value=rate,
-        io_count=n,
-        reason="" if n else found.reason or "not one whole request was done",
-    )
-    yield from percentiles(
-        "request", place.stream, place.direction, times, counts, refusal=found.reason or refusal
-    )
+def _requests(
+    place: _Place, stream: Stream, found: Requests, refusal: str
+) -> Iterator[Measurement]:
+    none = found.reason or "not one whole request was done"
+    n = found.time_ns.size
+    whole = structs.replace(place, io_count=n)
+    yield whole.measured("request_rate", found.rate_per_s if n else None, none)
+    families = {"request": found.time_ns.astype(np.float64)}
+    if stream.request_steps > 1:
+        families["step"] = found.steps_ns.ravel().astype(np.float64)
+    if stream.compute_s is not None:
+        compute_ns = stream.compute_s * NS_PER_S
+        families["stall"] = stalls_ns(found.steps_ns, compute_ns, stream.prefetch_steps)
+    for what, times_ns in families.items():
+        values, counts = np.unique(times_ns, return_counts=True)
+        yield from percentiles(
+            what, place.stream, place.direction, values, counts.astype(np.int64),
+            refusal=found.reason or refusal,
+        )  # fmt: skip
+    if stream.deadline_s is not None:
+        in_time = found.steps_ns.cumsum(axis=1) <= stream.deadline_s * NS_PER_S
+        hit = 100 * float(in_time[:, -1].mean()) if n else None
+        yield whole.measured("deadline_hit_share", hit, none)
+        steps = structs.replace(place, io_count=in_time.size)
+        share = 100 * float(in_time.mean()) if n else None
+        yield steps.measured("deadline_step_share", share, none)
 
 
-def _request_histogram(place: _Place, found: Requests) -> list[StreamHistogram]:
-    times, counts = _counted(found)
-    return [_histogram(place, "request", times, counts)] if times.size else []
-
-
-def _counted(found: Requests) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    times, counts = np.unique(found.time_ns, return_counts=True)
-    return times.astype(np.float64), counts.astype(np.int64)
+def _request_histograms(place: _Place, stream: Stream, found: Requests) -> list[StreamHistogram]:
+    families = {"request": found.time_ns}
+    if stream.request_steps > 1:
+        families["step"] = found.steps_ns.ravel()
+    made = []
+    for what, times_ns in families.items():
+        if times_ns.size:
+            values, counts = np.unique(times_ns, return_counts=True)
+            made.append(_histogram(place, what, values.astype(np.float64), counts.astype(np.int64)))
+    return made
 
 
 def _histogram(
@@ -226,7 +265,7 @@ def _histogram(
     return StreamHistogram(
         stream=place.stream,
         direction=place.direction,
-        what="request" if what == "request" else "latency",
+        what=cast("Literal['latency', 'request', 'step']", what),
         latency_s=value_ns / NS_PER_S,
         counts=counts,
     )
