@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 
 from kvbench.fio.jobfile import render
+from kvbench.measure.load import with_rate
 from kvbench.plan import Cell, TargetSpec, make_plan
 from kvbench.units import GIB
 from kvbench.workload.schema import Workload
 
 Io = tuple[str, int, int]  # direction, offset, length
+DECIDED_IOPS = 4000.0  # of load curves, whose rates a session decides
 
 
 def cells(
@@ -26,7 +28,7 @@ def cells(
     """One repetition of ``workloads``, ceilings included."""
     target = TargetSpec(path=path, kind="file", size_bytes=size_bytes, own_file=True)
     plan = make_plan(workloads, target, repetitions=1, seed=7, may_write=True, runtime_s=runtime_s)
-    return list(plan.cells)
+    return [with_rate(cell, DECIDED_IOPS) if cell.undecided else cell for cell in plan.cells]
 
 
 def measured(
@@ -87,10 +89,14 @@ def did(fio: str, cell: Cell, folder: Path, *, ios: int = 2000) -> dict[str, lis
     """Run ``cell`` on the null engine and return each stream's first I/Os in order of issue.
 
     One job, so that one log has one writer; depth 1 unless a barrier needs it, because the null
-    engine sends I/Os back as busy above that, and fio logs them each time.
+    engine sends I/Os back as busy above that, and fio logs them each time.  As fast as it goes:
+    when an I/O is issued decides nothing of where it goes.
     """
     depth = {} if any(p.stream.barrier for p in cell.placed) else {"queue_depth": 1}
-    text = render(on_null(cell, jobs=1, **depth), "/data/target")
+    at_once = {"rate_iops": None, "burst_ios": None, "pause_s": None}
+    load = {"load": None} if cell.load else {}
+    cell = msgspec.structs.replace(on_null(cell, jobs=1, **depth, **at_once), **load)
+    text = render(cell, "/data/target")
     text = text.replace("time_based=1\n", "time_based=0\n")  # or number_ios starts over for ever
     for placed in cell.placed:
         name = placed.stream.name
@@ -102,8 +108,8 @@ def did(fio: str, cell: Cell, folder: Path, *, ios: int = 2000) -> dict[str, lis
 
 
 def iolog(path: Path) -> Iterable[Io]:
-    """The reads and writes of fio's I/O log, in order of issue."""
+    """The reads, writes and trims of fio's I/O log, in order of issue."""
     for line in path.read_text().splitlines():
-        match = re.search(r" (read|write) (\d+) (\d+)$", line)
+        match = re.search(r" (read|write|trim) (\d+) (\d+)$", line)
         if match:
             yield match[1], int(match[2]), int(match[3])

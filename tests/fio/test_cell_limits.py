@@ -27,7 +27,8 @@ OPTIONS = re.compile(
     "|offset_increment|size|iodepth|iodepth_batch_submit|iodepth_batch_complete_min"
     "|iodepth_batch_complete_max|fixedbufs|registerfiles|hugepage-size|rate_iops|rate_process"
     "|random_generator|random_distribution|randseed|refill_buffers|sync|fsync|write_lat_log"
-    "|log_avg_msec|log_offset|per_job_logs"
+    "|log_avg_msec|log_offset|per_job_logs|thinktime|thinktime_blocks|thinktime_blocks_type"
+    "|invalidate"
 )
 FIO_LINE_MAX = 4095  # bytes that fio reads as one line
 
