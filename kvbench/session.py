@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kvbench import target
-from kvbench.errors import CellFailed, Interrupted, KvbenchError, StoreError
+from kvbench.errors import CellFailed, KvbenchError, StoreError
 from kvbench.fio.jobfile import environment, render
 from kvbench.fio.launch import LaunchResult, LiveCounters, launch
 from kvbench.fio.output import parse
@@ -24,7 +24,7 @@ from kvbench.host.model import Identity
 from kvbench.measure.curves import Curves
 from kvbench.plan import Cell, Plan
 from kvbench.store import layout
-from kvbench.store.read import ArchivedCell
+from kvbench.store.read import ArchivedCell, read_run
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
 from kvbench.store.write import RunWriter
 
@@ -78,6 +78,7 @@ def run_plan(
     left_s = sum(cell.expected_s for cell in todo)
     stored = len(done)
     curves = Curves(plan, writer.folder)
+    _finish_writing(plan, identity, done, tool=tool, folder=writer.folder)
     end: RunEnd = "complete"
     reason = ""
     for cell in todo:
@@ -99,17 +100,14 @@ def run_plan(
                 stop=stop,
                 now=now,
             )
-            _write_again(record, identity, plan, tool=tool, folder=writer.folder, stop=stop)
+            stored += 1
+            _write_again(record, identity, plan, tool=tool, folder=writer.folder)
         except StoreError:
             raise
-        except Interrupted as error:
-            end, reason = "interrupted", str(error)
-            break
         except KvbenchError as error:
             end, reason = "failed", str(error)
             break
         curves.add(record)
-        stored += 1
         left_s -= cell.expected_s
         observer.cell_stored(cell, record)
         if record.end == "interrupted":
@@ -126,6 +124,18 @@ def run_plan(
     return finished
 
 
+def _finish_writing(
+    plan: Plan, identity: Identity, done: frozenset[str], *, tool: FioTool, folder: Path
+) -> None:
+    """Write again what the last stored cell trimmed: kvbench may have been killed over it."""
+    last = next((cell for cell in reversed(plan.cells) if cell.cell_id in done), None)
+    if last is None or not any(placed.stream.trims for placed in last.placed):
+        return
+    for archived in read_run(folder).cells:
+        if archived.record.cell.cell_id == last.cell_id:
+            _write_again(archived.record, identity, plan, tool=tool, folder=folder)
+
+
 def _write_again(
     record: CellRecord,
     identity: Identity,
@@ -133,15 +143,15 @@ def _write_again(
     *,
     tool: FioTool,
     folder: Path,
-    stop: threading.Event,
 ) -> None:
     """Write what a cell has trimmed, so that the next one finds data everywhere.
 
     fio trims in order, from the start of the span, and tells how much; but not what it trimmed in
-    the ramp, so more is written than that.
+    the ramp, so more is written than that.  A stop waits for it: trims are paced, so it is little,
+    and a range without data would spoil whatever is measured on the target later.
 
     Raises:
-        StoreError, EnvironmentMissing, Interrupted: as for ``target.fill``.
+        StoreError, EnvironmentMissing: as for ``target.fill``.
     """
     timing = record.cell.timing
     whole_share = (timing.ramp_s + timing.runtime_s) / timing.runtime_s * REWRITE_SPARE
@@ -161,7 +171,6 @@ def _write_again(
             tool=tool,
             direct=plan.direct,
             engine=plan.engine,
-            stop=stop,
         )
 
 

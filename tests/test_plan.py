@@ -216,13 +216,20 @@ def test_a_plan_with_nothing_to_run_says_why() -> None:
 def test_a_target_that_is_too_small_is_refused_with_both_sizes() -> None:
     large = of(a_stream(block_mix=fixed(2 * MIB), jobs=4))
     with pytest.raises(UsageError) as caught:
-        plan(large, target=a_target(size_bytes=32 * MIB))
+        plan(large, target=a_target(size_bytes=7 * MIB))
     assert (
         caught.value.message
-        == "target too small for workload small-reads: it needs 64 MiB and has 32 MiB"
+        == "target too small for workload small-reads: it needs 8 MiB and has 7 MiB"
     )
     assert caught.value.hint
-    plan(large, target=a_target(size_bytes=64 * MIB))
+
+
+def test_a_target_with_few_blocks_per_job_serves_and_the_plan_says_so() -> None:
+    large = of(a_stream(block_mix=fixed(2 * MIB), jobs=4))
+    assert not plan(large, target=a_target(size_bytes=64 * MIB)).scaled
+    (scaled,) = plan(large, target=a_target(size_bytes=8 * MIB)).scaled
+    assert scaled.workload == "small-reads"
+    assert "4 x 2 MiB for 4 jobs" in scaled.text
 
 
 def test_a_span_keeps_all_cells_inside_it_and_cannot_exceed_the_target() -> None:

@@ -80,7 +80,13 @@ class LiveView:
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
         """Say at once when fio did not end as it should."""
-        if record.end != "exited" or record.exit_code != 0:
+        if record.end == "not-run":
+            self._console.print(
+                f"cell {cell.cell_id} {cell.workload} was not run: {record.note}",
+                soft_wrap=True,
+                markup=False,
+            )
+        elif record.end != "exited" or record.exit_code != 0:
             hows = {"interrupted": "was stopped", "timeout": "did not end in time"}
             how = hows.get(record.end, f"ended with exit code {record.exit_code}")
             self._console.print(

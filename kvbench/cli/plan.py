@@ -48,7 +48,8 @@ def paced_write_bytes(plan: Plan) -> int:
             for cell in plan.cells
             if cell.purpose == "measure"
             for placed in cell.placed
-            if placed.stream.direction == "write" and placed.stream.rate_iops is not None
+            # what is trimmed is written again
+            if placed.stream.direction in ("write", "trim") and placed.stream.rate_iops is not None
         )
     )
 
@@ -98,5 +99,6 @@ def describe(plan: Plan) -> list[str]:
     ceilings = sum(cell.purpose == "ceiling" for cell in plan.cells)
     if ceilings:
         lines.append(f"host ceiling: {ceilings} cells, once, on fio's null engine")
+    lines += [f"fitted      {scaled.workload}: {scaled.text}" for scaled in plan.scaled]
     lines += [f"skipped     {skipped.workload}: {skipped.reason}" for skipped in plan.skipped]
     return lines

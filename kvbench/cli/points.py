@@ -1,7 +1,7 @@
 """The points of a sweep in words and in order; a plan shuffles them."""
 
 from kvbench.plan import Cell
-from kvbench.units import format_size
+from kvbench.units import format_size, format_time
 
 
 def describe_point(cell: Cell) -> str:
@@ -10,6 +10,16 @@ def describe_point(cell: Cell) -> str:
     for name, value in cell.parameters.items():
         field = name.rsplit(".", 1)[-1]
         match field:
+            case "victim":
+                parts.append(f"{value} beside {cell.parameters.get('aggressor')}")
+            case "aggressor":
+                continue
+            case "load":
+                parts.append(str(value) if "%" not in str(value) else f"{value} of the peak")
+            case "span_size":
+                parts.append(f"span {format_size(float(value))}")
+            case "pause":
+                parts.append(f"pauses of {format_time(float(value))}")
             case "block_size":
                 parts.append(format_size(float(value)))
             case "queue_depth":
@@ -20,7 +30,7 @@ def describe_point(cell: Cell) -> str:
                 parts.append(f"{field.replace('_', ' ')} {value}")
     if cell.alone:
         parts.append(f"{cell.alone} alone")
-    elif len(cell.placed) > 1:
+    elif len(cell.placed) > 1 and "victim" not in cell.parameters:
         parts.append(f"{len(cell.placed)} streams together")
     return ", ".join(parts) or "one point"
 

@@ -68,6 +68,8 @@ def execute(arguments: argparse.Namespace) -> int:
         identity = _take_target(choice, arguments, held)
         stop = held.enter_context(_stop_on_signals())
         plan = choice.plan
+        for scaled in plan.scaled:
+            output.advise(f"fitted to the target: {scaled.workload}: {scaled.text}")
         _check_mode(plan, identity)
         _check_engine(plan, tool, identity)
         allowed = arguments.destroy is not None

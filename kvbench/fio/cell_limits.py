@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from kvbench.document import brief, found, printable
 from kvbench.errors import Refused
@@ -32,7 +33,18 @@ def refuse_unfit_plan(plan: Plan, identified: Identified) -> None:
     """
     check_stored(plan, identified)
     for cell in plan.cells:
-        refuse_unfit(cell)
+        refuse_unfit(_with_least_rate(cell))
+
+
+def _with_least_rate(cell: Cell) -> Cell:
+    """Return a cell whose rate is yet to be decided with a rate that it could have."""
+    if not cell.undecided:
+        return cell
+    placed = tuple(
+        replace(one, stream=replace(one.stream, rate_iops=float(one.stream.jobs)))
+        for one in cell.placed
+    )
+    return replace(cell, placed=placed)
 
 
 def refuse_unfit(cell: Cell) -> None:
@@ -67,7 +79,7 @@ def _problems(cell: Cell) -> Iterable[str]:
         yield "two streams have the same name"
     for placed in cell.placed:
         yield from _placed(placed, ramp_s=cell.timing.ramp_s)
-    if cell.load is not None and cell.load.kind != "peak" and streams[0].rate_iops is None:
+    if cell.undecided and any(stream.rate_iops is None for stream in streams):
         yield "its rate was not decided"
     for breach in rules.cell_breaches(streams):
         yield f"{breach.field} {breach.message}"

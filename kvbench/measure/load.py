@@ -147,7 +147,7 @@ def _why_none(tried: Sequence[Tried], failed: Tried | None) -> str:
     """Say why no rate is known to be usable."""
     unknown = next((t for t in tried if t.answer == "unknown"), None)
     if failed is not None and (unknown is None or failed.rate_iops <= unknown.rate_iops):
-        return f"none of the rates tried: at {format_count(failed.rate_iops)}/s {failed.words}"
+        return f"no rate that was tried: even at {format_count(failed.rate_iops)}/s {failed.words}"
     if unknown is not None:
         return f"at {format_count(unknown.rate_iops)}/s: {unknown.words}"
     return "no open loop of this repetition is in the archive"

@@ -298,6 +298,7 @@ def _trims(stream: Stream) -> Iterable[Breach]:
         (stream.shape == "latency", 'shape = "latency"'),
         (stream.queue_depth == 1 and stream.jobs == 1, "a queue_depth and jobs of 1"),
         (stream.pattern == "sequential", 'pattern = "sequential"'),
+        (stream.rate_iops is not None, "rate_iops: how much is written again is then known"),
         (stream.buffers == "scattered", "no buffers: no data is moved"),
         (stream.payload_bytes is None, "no payload: no data is moved"),
     )

@@ -10,7 +10,7 @@ from kvbench.workload.schema import Load, Workload
 from tests.workload.files import READS, TOP, load, write
 
 BARRIER = "barrier = true\n"
-TRIMS = READS.replace('"read"', '"trim"').replace('"random"', '"sequential"')
+TRIMS = READS.replace('"read"', '"trim"').replace('"random"', '"sequential"') + "rate_iops = 4\n"
 NO_RAMP = "[timing]\nramp = 0\n"
 LOAD = "[load]\npercent = [10, 90]\nqueue_depth = 64\nlatency_limit = '1ms'\n"
 
