@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run test check lint types unit bench clean
+.PHONY: help run test check lint types unit bench calibrate clean
 help: ## show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
@@ -27,6 +27,9 @@ unit: $(VENV)/.dev ## the fast tests only: no fio, no devices
 
 bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
 	$(BIN)/python -m tests.bench
+
+calibrate: $(VENV)/.dev ## print the request time of vllm-block over that of a program that reads blocks (nothing else may run)
+	$(BIN)/python -m tests.bench calibrate
 
 clean: ## remove the virtual environment and caches; results stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info

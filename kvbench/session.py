@@ -78,7 +78,7 @@ def run_plan(
     left_s = sum(cell.expected_s for cell in todo)
     stored = len(done)
     curves = Curves(plan, writer.folder)
-    _finish_writing(plan, identity, done, tool=tool, folder=writer.folder)
+    unfinished = _last_trimmed(plan, done, writer.folder)
     end: RunEnd = "complete"
     reason = ""
     for cell in todo:
@@ -88,6 +88,9 @@ def run_plan(
         observer.cell_started(cell, stored + 1, len(plan.cells), left_s)
         try:
             guard.same_device(identity)
+            if unfinished is not None:  # kvbench may have been killed while it wrote again
+                _write_again(unfinished, identity, plan, tool=tool, folder=writer.folder)
+                unfinished = None
             decided, reason_not = curves.decided(cell)
             record = _run_cell(
                 decided,
@@ -124,16 +127,13 @@ def run_plan(
     return finished
 
 
-def _finish_writing(
-    plan: Plan, identity: Identity, done: frozenset[str], *, tool: FioTool, folder: Path
-) -> None:
-    """Write again what the last stored cell trimmed: kvbench may have been killed over it."""
+def _last_trimmed(plan: Plan, done: frozenset[str], folder: Path) -> CellRecord | None:
+    """Return the last stored cell of a run that goes on when it trimmed."""
     last = next((cell for cell in reversed(plan.cells) if cell.cell_id in done), None)
     if last is None or not any(placed.stream.trims for placed in last.placed):
-        return
-    for archived in read_run(folder).cells:
-        if archived.record.cell.cell_id == last.cell_id:
-            _write_again(archived.record, identity, plan, tool=tool, folder=folder)
+        return None
+    stored = {a.record.cell.cell_id: a.record for a in read_run(folder).cells}
+    return stored.get(last.cell_id)
 
 
 def _write_again(
@@ -151,8 +151,12 @@ def _write_again(
     and a range without data would spoil whatever is measured on the target later.
 
     Raises:
+        Refused: the target is no longer the same thing.
         StoreError, EnvironmentMissing: as for ``target.fill``.
     """
+    if record.survivors or not any(one.stream.trims for one in record.cell.placed):
+        return
+    guard.same_device(identity)
     timing = record.cell.timing
     whole_share = (timing.ramp_s + timing.runtime_s) / timing.runtime_s * REWRITE_SPARE
     for placed in record.cell.placed:

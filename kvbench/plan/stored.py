@@ -60,6 +60,8 @@ def _cell_problem(cell: Cell, plan: Plan) -> str:
         return "uses another mode than the plan"
     if not cell.placed:
         return "has no stream"
+    if cell.undecided and cell != cell.as_planned:
+        return "has a rate that is yet to be decided"
     trims = any(placed.stream.trims for placed in cell.placed)
     if cell.trims_by_holes != (trims and plan.target.kind == "file"):
         return "trims in another way than its target can"

@@ -19,11 +19,10 @@ import msgspec
 
 from kvbench import target
 from kvbench.fio.jobfile import render
-from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.host import probe
 from kvbench.measure.run import measure_run
-from kvbench.plan import Cell, Plan, TargetSpec, make_plan
+from kvbench.plan import Plan, TargetSpec, make_plan
 from kvbench.session import run_plan
 from kvbench.store import layout
 from kvbench.store.read import read_run
@@ -31,24 +30,13 @@ from kvbench.store.records import FORMAT, CellRecord, RunRecord
 from kvbench.store.write import RunWriter
 from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
+from tests.bench.calibrate import calibrate
+from tests.bench.silent import Silent
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ROUNDS = 9
 PEAK_ROUNDS = 5
-
-
-class Silent:
-    """An observer that shows nothing."""
-
-    def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
-        """Nothing to show."""
-
-    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
-        """Nothing to show."""
-
-    def cell_stored(self, cell: Cell, record: CellRecord) -> None:
-        """Nothing to show."""
 
 
 def one_cell_plan(workload: str, path: Path, *, direct: bool, seed: int) -> Plan:
@@ -245,11 +233,14 @@ def say(what: str, value: float, wanted: str, detail: str) -> None:
 
 
 def main() -> None:
-    """Run every benchmark; the disk ones in a folder beside the results."""
+    """Run every benchmark, or only ``calibrate``; in a folder beside the results."""
     tool = find_fio()
     (ROOT / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "results", prefix=".bench-") as name:
         folder = Path(name)
+        if sys.argv[1:] == ["calibrate"]:
+            calibrate(tool, folder)
+            return
         bench_help()
         bench_report(folder)
         bench_against_fio(tool, folder)

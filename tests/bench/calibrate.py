@@ -1,0 +1,156 @@
+"""``make calibrate``: is a request of vllm-block as long as that of a program that reads blocks?
+
+The program opens a file of 2 MiB per block with O_DIRECT and reads 16 of them in turn into one
+buffer of 32 MiB, as a serving process does; 1 and 4 such requests at once.  Both sides take turns,
+and their order alternates, so that a drifting disk favours neither.
+"""
+
+import mmap
+import os
+import random
+import statistics
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from kvbench import target
+from kvbench.fio.probe import FioTool
+from kvbench.host import probe
+from kvbench.measure.run import measure_run
+from kvbench.plan import Plan, TargetSpec, make_plan
+from kvbench.session import run_plan
+from kvbench.store import layout
+from kvbench.store.read import read_run
+from kvbench.store.records import FORMAT, RunRecord
+from kvbench.store.write import RunWriter
+from kvbench.units import GIB, MIB
+from kvbench.workload.catalog import find_workload
+from tests.bench.silent import Silent
+
+BLOCK_BYTES = 2 * MIB
+BLOCKS = 16  # of one request
+SPAN_BYTES = 1 * GIB
+ROUNDS = 9
+SECONDS = 2.0
+SIDES = ("vllm-block", "vllm-block-contiguous")
+
+
+def own_p50_s(folder: Path, at_once: int, seed: int) -> float:
+    """Return the median time of the requests of the program."""
+    files = sorted(folder.iterdir())
+    times: list[float] = []
+    draws = [random.Random(seed + n) for n in range(at_once)]  # noqa: S311 - places, not secrets
+    threads = [threading.Thread(target=_requests, args=(files, draw, times)) for draw in draws]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statistics.median(times)
+
+
+def _requests(files: list[Path], draw: random.Random, times: list[float]) -> None:
+    buffer = mmap.mmap(-1, BLOCKS * BLOCK_BYTES)
+    buffer.write(bytes(len(buffer)))  # its pages are there before time is taken
+    view = memoryview(buffer)
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        for number in range(BLOCKS):
+            descriptor = os.open(draw.choice(files), os.O_RDONLY | os.O_DIRECT)
+            part = view[number * BLOCK_BYTES : (number + 1) * BLOCK_BYTES]
+            got = os.preadv(descriptor, [part], 0)
+            os.close(descriptor)
+            assert got == BLOCK_BYTES
+        times.append(time.perf_counter() - begin)
+
+
+def kvbench_p50_s(plan: Plan, tool: FioTool, folder: Path) -> float:
+    """Return the median request time of the plan's only cell."""
+    record = RunRecord(
+        format=FORMAT,
+        run_id=layout.run_id(datetime.now(UTC), ""),
+        kvbench_version="bench",
+        created_at="",
+        label="",
+        command=(),
+        plan=plan,
+        identity=probe.identify(plan.target.path),
+        written=target.prove(Path(plan.target.path), plan.target.size_bytes, direct=True),
+        facts=(),
+        fio_version=tool.version_text,
+    )
+    writer = RunWriter.create(folder, record)
+    run_plan(
+        plan,
+        tool=tool,
+        identity=record.identity,
+        writer=writer,
+        observer=Silent(),
+        stop=threading.Event(),
+    )
+    (cell,) = measure_run(read_run(writer.folder)).cells
+    found = next((m for m in cell.measurements if m.metric == "request_p50"), None)
+    if found is None or found.value is None:
+        raise SystemExit(f"the cell failed: {cell.findings} {found}")
+    return found.value
+
+
+def plan_of(workload: str, path: Path, at_once: int, seed: int) -> Plan:
+    """Return a plan of the one cell with so many requests at once."""
+    spec = TargetSpec(path=str(path), kind="file", size_bytes=path.stat().st_size, own_file=True)
+    plan = make_plan(
+        [find_workload(workload)],
+        spec,
+        repetitions=1,
+        seed=seed,
+        may_write=False,
+        runtime_s=SECONDS,
+    )
+    cells = tuple(
+        cell
+        for cell in plan.cells
+        if cell.purpose == "measure" and cell.parameters["jobs"] == at_once
+    )
+    return msgspec.structs.replace(plan, cells=cells)
+
+
+def calibrate(tool: FioTool, folder: Path) -> None:
+    """Print the ratio of both request times for each kind of buffers."""
+    path = target.default_path(folder)
+    target.make(path, SPAN_BYTES)
+    target.fill(path, SPAN_BYTES, tool=tool, direct=True, engine="io_uring")
+    blocks = folder / "blocks"
+    blocks.mkdir()
+    for number in range(SPAN_BYTES // BLOCK_BYTES):
+        (blocks / f"{number:04d}.bin").write_bytes(os.urandom(BLOCK_BYTES))
+    os.sync()
+    for at_once in (1, 4):
+        ratios: dict[str, list[float]] = {side: [] for side in SIDES}
+        own: list[float] = []
+        for number in range(ROUNDS):
+            seed = 1 + number * 100
+            sides = [*SIDES, "own"] if number % 2 else ["own", *reversed(SIDES)]
+            found = {
+                side: own_p50_s(blocks, at_once, seed)
+                if side == "own"
+                else kvbench_p50_s(plan_of(side, path, at_once, seed), tool, folder)
+                for side in sides
+            }
+            own.append(found["own"])
+            for side in SIDES:
+                ratios[side].append(found[side] / found["own"])
+        print(
+            f"request of {BLOCKS} x 2 MiB, {at_once} at once: the program's p50 "
+            f"{statistics.median(own) * 1e3:.1f} ms (median of {ROUNDS} rounds, "
+            f"{min(own) * 1e3:.1f} to {max(own) * 1e3:.1f})",
+            flush=True,
+        )
+        for side, values in ratios.items():
+            print(
+                f"  {side:<24} / program {statistics.median(values):6.3f}   "
+                f"({min(values):.3f} to {max(values):.3f}; wanted for vllm-block: 0.85 to 1.15)",
+                flush=True,
+            )
