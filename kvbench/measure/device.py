@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from kvbench.fio.model import FioDirection
 from kvbench.host.model import DeviceCounters
-from kvbench.measure.evidence import Evidence
+from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding, IoDirection
 from kvbench.units import MIB, SECTOR_BYTES, format_size
 
@@ -13,6 +14,8 @@ DEVICE_SHARE_MIN = 0.9
 # 1.1 of the expected bytes; journals and logs add a few hundred KiB.
 FOREIGN_SHARE = 1.3
 FOREIGN_BYTES_MIN = 8 * MIB
+READ_AHEAD = 2  # the kernel reads up to twice of what a buffered stream asks for
+PAGE_BYTES = 4096  # the least that the page cache reads and writes
 PAST: dict[IoDirection, str] = {"read": "read", "write": "written", "trim": "trimmed"}
 
 
@@ -26,24 +29,33 @@ def page_cache(evidence: Evidence) -> Iterator[Finding]:
         return
     for rows in evidence.streams:
         if rows.stream.buffered:
-            yield from _from_cache(evidence, rows.stream.name)
+            yield from _from_cache(evidence, rows)
 
 
-def _from_cache(evidence: Evidence, stream: str) -> Iterator[Finding]:
-    """A stream that goes through the page cache by intent says how much came out of it."""
+def _from_cache(evidence: Evidence, rows: StreamRows) -> Iterator[Finding]:
+    """A stream that goes through the page cache by intent says how much came out of it.
+
+    What the direct streams beside it moved never was in the cache, so it is taken away from what
+    the device saw.  Buffered streams of one direction share the rest: nobody can tell them apart.
+    """
     record = evidence.record
     if record.before is None or record.after is None:
         text = "it went through the page cache, and no counters of the device tell its share"
-        yield Finding(check="page-cache", severity="doubt", text=text, stream=stream)
+        yield Finding(check="page-cache", severity="doubt", text=text, stream=rows.stream.name)
         return
-    for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
-        moved = _moved_bytes(evidence, direction)
-        if seen_bytes < DEVICE_SHARE_MIN * moved:
+    seen_bytes = _seen_bytes(record.before, record.after)
+    for direction in rows.directions:
+        if direction not in seen_bytes:
+            continue
+        direct_bytes = _moved_bytes(evidence, direction, buffered=False) * _with_ramp(evidence)
+        moved = _moved_bytes(evidence, direction, buffered=True)
+        seen = max(0, round(seen_bytes[direction] - direct_bytes))
+        if seen < DEVICE_SHARE_MIN * moved:
             text = (
                 f"of {format_size(moved)} that were {PAST[direction]} the device saw "
-                f"{format_size(max(0, seen_bytes))}; the rest was the page cache's"
+                f"{format_size(seen)}; the rest was the page cache's"
             )
-            yield Finding(check="page-cache", severity="doubt", text=text, stream=stream)
+            yield Finding(check="page-cache", severity="doubt", text=text, stream=rows.stream.name)
 
 
 def never_written(evidence: Evidence) -> Iterator[Finding]:
@@ -57,15 +69,14 @@ def never_written(evidence: Evidence) -> Iterator[Finding]:
 def device_bytes(evidence: Evidence) -> Iterator[Finding]:
     """With O_DIRECT the device saw at least the bytes that fio moved."""
     record = evidence.record
-    buffered = any(rows.stream.buffered for rows in evidence.streams)
-    if not evidence.measures_target or not evidence.cell.direct or buffered:
+    if not evidence.measures_target or not evidence.cell.direct:
         return
     if record.device is None or record.before is None or record.after is None:
         text = "no counters of the device, so whether the I/O reached it cannot be checked"
         yield Finding(check="device-counters", severity="note", text=text)
         return
     for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
-        moved = _moved_bytes(evidence, direction)
+        moved = _moved_bytes(evidence, direction, buffered=False)
         if seen_bytes >= DEVICE_SHARE_MIN * moved:
             continue
         text = (
@@ -85,17 +96,15 @@ def device_bytes(evidence: Evidence) -> Iterator[Finding]:
 def foreign_io(evidence: Evidence) -> Iterator[Finding]:
     """Nobody else used the device meanwhile: what the counters saw is about what fio moved.
 
-    Also without O_DIRECT: the page cache can only make the device see less.
+    Also without O_DIRECT: the page cache can only make the device see less, but for what the
+    kernel reads ahead of what was asked for.
     """
     record = evidence.record
     if not evidence.measures_target or record.before is None or record.after is None:
         return
-    timing = evidence.cell.timing
-    with_ramp = (timing.ramp_s + timing.runtime_s) / timing.runtime_s
     for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
-        expected = _moved_bytes(evidence, direction) * with_ramp
-        if direction == "read" and any(rows.stream.buffered for rows in evidence.streams):
-            continue  # the kernel reads ahead of what was asked for
+        moved = _moved_bytes(evidence, direction, buffered=False)
+        expected = (moved + _through_cache_bytes_max(evidence, direction)) * _with_ramp(evidence)
         foreign = seen_bytes - expected
         if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
             text = (
@@ -113,13 +122,32 @@ def _seen_bytes(before: DeviceCounters, after: DeviceCounters) -> dict[IoDirecti
     }
 
 
-def _moved_bytes(evidence: Evidence, direction: IoDirection) -> int:
-    return sum(
-        row.io_bytes
+def _with_ramp(evidence: Evidence) -> float:
+    """Return by what the counters of the device exceed fio's: these leave out the ramp."""
+    timing = evidence.cell.timing
+    return (timing.ramp_s + timing.runtime_s) / timing.runtime_s
+
+
+def _moved_bytes(evidence: Evidence, direction: IoDirection, *, buffered: bool) -> int:
+    """Return the bytes of the streams that are buffered by intent, or of the others."""
+    return sum(row.io_bytes for row in _rows(evidence, direction, buffered=buffered))
+
+
+def _through_cache_bytes_max(evidence: Evidence, direction: IoDirection) -> int:
+    """Return what the device may see for the buffered streams: whole pages, and read-ahead."""
+    factor = READ_AHEAD if direction == "read" else 1
+    rows = _rows(evidence, direction, buffered=True)
+    return sum(factor * max(row.io_bytes, row.total_ios * PAGE_BYTES) for row in rows)
+
+
+def _rows(evidence: Evidence, direction: IoDirection, *, buffered: bool) -> list[FioDirection]:
+    return [
+        row
         for rows in evidence.streams
+        if rows.stream.buffered == buffered
         for _, name, row in rows.rows()
         if name == direction
-    )
+    ]
 
 
 def other_devices(evidence: Evidence) -> Iterator[Finding]:

@@ -315,3 +315,46 @@ def test_submitters_without_time_to_wait_are_host_bound() -> None:
     assert found(evidence(cell(stream()), busy), "doubt") == {"host-bound"}
     polling = stream(queue_depth=4, shape="throughput")
     assert "host-bound" not in found(evidence(cell(polling), busy), "doubt")
+
+
+def beside(**amounts: int) -> Evidence:
+    """41 MB through the page cache beside as many direct reads, and what the device saw."""
+    streams = stream("cached", buffered=True), stream("direct")
+    rows = job(0, 0, "cached", read=direction()), job(1, 1, "direct", read=direction())
+    return with_device(evidence(cell(*streams), *rows), **amounts)
+
+
+def test_a_buffered_stream_is_held_against_what_direct_ones_leave_of_the_devices_bytes() -> None:
+    assert findings_of(beside(read_bytes=81_920_000)) == ()
+    (only,) = findings_of(beside(read_bytes=61_440_000))  # half of it from the cache
+    assert (only.check, only.severity, only.stream) == ("page-cache", "doubt", "cached")
+    assert "19.53 MiB" in only.text
+
+
+def test_a_buffered_stream_does_not_excuse_direct_reads_that_never_reached_the_device() -> None:
+    assert found(beside(read_bytes=30_000_000)) == {"never-written"}
+    assert found(beside(read_bytes=40_960_000)) == set()
+
+
+def test_the_cache_is_looked_at_in_the_direction_of_the_buffered_stream_only() -> None:
+    streams = stream("cached", buffered=True), stream("writes", direction="write")
+    rows = job(0, 0, "cached", read=direction()), job(1, 1, "writes", write=direction())
+    given = evidence(cell(*streams), *rows)
+    whole = with_device(given, read_bytes=40_960_000, write_bytes=40_960_000)
+    assert findings_of(whole) == ()
+    lost = with_device(given, read_bytes=40_960_000, write_bytes=20_000_000)
+    assert found(lost, "doubt") == set()
+    assert found(lost) == {"device-counters"}
+
+
+def test_read_ahead_is_not_taken_for_others_and_what_is_more_than_it_is() -> None:
+    assert findings_of(beside(read_bytes=3 * 40_960_000)) == ()
+    assert found(beside(read_bytes=5 * 40_960_000), "doubt") == {"foreign-io"}
+
+
+def test_a_small_buffered_read_may_cost_the_device_a_whole_page() -> None:
+    given = evidence(
+        cell(stream("cached", 512, buffered=True)),
+        job(0, 0, "cached", read=direction(block_bytes=512)),
+    )
+    assert findings_of(with_device(given, read_bytes=40_960_000)) == ()
