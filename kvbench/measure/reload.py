@@ -84,8 +84,8 @@ def find_reloads(run: MeasuredRun, workload: str | None = None) -> Reloads:
 
     Args:
         run: the measured run.
-        workload: only this one, which may then rest on projected evidence; None is all that
-            do not.
+        workload: only this one, which may then rest on projected evidence or go through the page
+            cache; None is all that do not.
     """
     summaries = {
         _key(s.workload, s.parameters, s.alone, s.stream, s.metric): s
@@ -130,6 +130,8 @@ def _unfit(workload: Workload, stream: Stream, *, named: bool) -> str:
         return f"its reads are smaller than {RELOAD_BYTES_MIN // KIB} KiB"
     if workload.evidence == "projected" and not named:
         return "it rests on projected evidence and was not named"
+    if stream.buffered and not named:
+        return "it goes through the page cache and was not named"
     if stream.direction == "mixed":
         return "it also writes, so how many reads are in flight is not known"
     if len(stream.block_mix) > 1:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kvbench.errors import StoreError
-from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Measurement
+from kvbench.measure.evidence import asked_directions
+from kvbench.measure.model import MeasuredCell, MeasuredRun, Measurement
 from kvbench.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -85,20 +86,15 @@ def _found(cell: MeasuredCell, stream: str) -> str:
 def _nothing(cell: MeasuredCell) -> Iterator[Measurement]:
     reason = "; ".join(finding.text for finding in cell.findings) or "nothing was measured"
     for placed in cell.cell.placed:
-        directions: tuple[tuple[IoDirection, bool], ...] = (
-            ("read", placed.stream.reads),
-            ("write", placed.stream.writes),
-        )
-        for direction, asked in directions:
-            if asked:
-                yield Measurement(
-                    stream=placed.stream.name,
-                    direction=direction,
-                    metric="iops",
-                    value=None,
-                    io_count=0,
-                    reason=reason,
-                )
+        for direction in asked_directions(placed.stream):
+            yield Measurement(
+                stream=placed.stream.name,
+                direction=direction,
+                metric="iops",
+                value=None,
+                io_count=0,
+                reason=reason,
+            )
 
 
 def check_table(table: "pd.DataFrame") -> None:

@@ -67,6 +67,7 @@ def test_a_tenant_is_found_beside_the_others_and_alone() -> None:
         (a_block_stream(block_mix=blocks(32 * KIB)), "its reads are smaller than 64 KiB"),
         (a_block_stream(direction="mixed", read_percent=70), "it also writes"),
         (a_block_stream(rate_iops=10.0, queue_depth=64), "its rate is paced"),
+        (a_block_stream(buffered=True), "it goes through the page cache and was not named"),
         (
             a_block_stream(
                 block_mix=(
@@ -83,6 +84,13 @@ def test_other_reads_are_left_out_with_the_reason(stream: Stream, reason: str) -
     assert found.points == ()
     assert [(o.workload, o.stream) for o in found.left_out] == [("blocks", "load")]
     assert found.left_out[0].reason.startswith(reason)
+
+
+def test_a_stream_through_the_page_cache_stands_for_a_reload_where_it_is_named() -> None:
+    run = a_run(a_reload(a_block_stream(buffered=True)))
+    found = find_reloads(run, "blocks")
+    assert [point.stream.name for point in found.points] == ["load"]
+    assert found.left_out == ()
 
 
 def test_64_kib_is_a_block_and_only_the_points_below_are_left_out() -> None:
