@@ -14,13 +14,17 @@ from kvbench.fio.launch import LaunchResult, LiveCounters
 from kvbench.fio.probe import FioTool
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
+from kvbench.measure.curves import Curves
+from kvbench.measure.load import with_rate
+from kvbench.measure.run import measure_cell
 from kvbench.plan import Cell, Plan
 from kvbench.session import keep_logs, run_plan
 from kvbench.store import layout
 from kvbench.store.read import read_run
 from kvbench.store.records import CellRecord, EndRecord
 from kvbench.store.write import RunWriter
-from tests.records import a_plan, a_run_record
+from kvbench.workload.schema import Load
+from tests.records import a_plan, a_run_record, a_workload
 
 TOOL = FioTool(path="/usr/bin/fio", version_text="fio-3.33", version=(3, 33))
 STARTED = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -43,7 +47,7 @@ class Watcher:
         """Nothing to remember."""
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
-        assert record.cell == cell
+        assert record.cell.as_planned == cell
         self.stored.append(cell.cell_id)
 
 
@@ -208,3 +212,45 @@ def test_of_fios_three_latency_logs_the_whole_one_is_kept_compressed(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["latency_lat.1.log.gz"]
     with gzip.open(tmp_path / "latency_lat.1.log.gz", "rt") as log:
         assert log.read() == "1, 2000, 0, 4096\n"
+
+
+CURVE = a_workload(
+    sweep=(), load=Load(percents=(50,), queue_depth=256, limit_s=0.001, search_steps=1)
+)
+
+
+def test_a_share_of_a_peak_that_failed_is_stored_as_not_run_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = a_plan(CURVE, repetitions=1)
+    launcher = Launcher()  # its output is no fio document, so the peak fails
+    writer, end = _run(plan, tmp_path, monkeypatch, launcher, Watcher())
+    assert (end.end, end.cells_done) == ("complete", len(plan.cells))
+    cells = {c.record.cell.cell_id: c for c in read_run(writer.folder).cells}
+    undecided = [cells[c.cell_id] for c in plan.cells if c.undecided]
+    assert [c.record.end for c in undecided] == ["not-run", "not-run"]
+    assert launcher.calls == len(plan.cells) - 2
+    for archived in undecided:
+        assert "peak" in archived.record.note
+        assert archived.job_text().startswith("# not run: ")
+        measured = measure_cell(archived, read_run(writer.folder).record)
+        assert measured.outcome == "failed"
+        assert "not run: the peak" in measured.findings[0].text
+
+
+def test_the_cells_of_a_load_curve_are_stored_with_the_rate_that_was_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = a_plan(CURVE, repetitions=1)
+    monkeypatch.setattr(Curves, "decided", lambda _, cell: (_at(cell, 500.0), ""))
+    writer, end = _run(plan, tmp_path, monkeypatch, Launcher(), Watcher())
+    archive = read_run(writer.folder)
+    assert not archive.damage, "a decided rate is no damage"
+    assert len(archive.cells) == end.cells_done == len(plan.cells)
+    rates = [c.record.cell.placed[0].stream.rate_iops for c in archive.cells]
+    assert rates.count(500.0) == 2
+    assert "rate_iops=500" in archive.cells[-1].job_text()
+
+
+def _at(cell: Cell, rate_iops: float) -> Cell:
+    return with_rate(cell, rate_iops) if cell.undecided else cell

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from kvbench import target
 from kvbench.cli import output
+from kvbench.document import nearest
 from kvbench.errors import UsageError
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
@@ -127,7 +128,13 @@ def kv_choice(arguments: argparse.Namespace) -> KvChoice | None:
             if getattr(arguments, name) is not None:
                 raise UsageError(f"--{name} only goes with --model")
         return None
-    model = find_model(load_models(catalog.data_folder() / MODELS_FILE), arguments.model)
+    models = load_models(catalog.data_folder() / MODELS_FILE)
+    try:
+        model = find_model(models, arguments.model)
+    except UsageError as error:  # its hint is of verbs that take a config.json
+        near = nearest(arguments.model.rsplit("/", 1)[-1].lower(), models)
+        hint = near or "see kvbench list models"
+        raise UsageError(error.message, where="--model", hint=hint) from None
     if arguments.dtype is not None:
         row_bytes(model.geometry, parse_dtype(arguments.dtype, where="--dtype"), 1)
     if arguments.tp is not None:

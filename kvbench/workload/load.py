@@ -13,6 +13,7 @@ from typing import get_args
 import msgspec
 
 from kvbench.document import FORMAT, found
+from kvbench.errors import UsageError
 from kvbench.metrics import PERCENTILES
 from kvbench.workload import rules
 from kvbench.workload.kv import KvChoice, read_kv
@@ -74,6 +75,19 @@ def load_workload(path: Path, kv_choice: KvChoice | None = None) -> Workload:
         UsageError: the file cannot be read, or a key or value is not allowed.
     """
     table = read_document(path)
+    try:
+        return _workload(path, table, kv_choice)
+    except UsageError as error:
+        if kv_choice is None or "kv" not in table:
+            raise
+        raise UsageError(
+            f"{error.message} (with the sizes of {kv_choice.model})",
+            where=error.where,
+            hint=error.hint,
+        ) from None
+
+
+def _workload(path: Path, table: Table, kv_choice: KvChoice | None) -> Workload:
     name = _file_name(path, table)
     table.allow_only(WORKLOAD_KEYS)
     timing = _timing(table.table("timing"))

@@ -139,3 +139,12 @@ def test_another_model_takes_the_place_of_the_file_and_of_its_dtype_and_ranks(
 def test_a_file_without_kv_is_the_same_for_every_model(tmp_path: Path) -> None:
     path = write(tmp_path, TOP + READS)
     assert load_workload(path, KvChoice(model="llama-2-7b")) == load_workload(path)
+
+
+def test_a_model_with_which_a_file_no_longer_works_is_named(tmp_path: Path) -> None:
+    kv = "[kv]\nmodel = 'llama-3.1-8b'\nunit = 'chunk'\ntokens = 4096\n"
+    path = write(tmp_path, TOP + READS.replace('"4KiB"', '"kv"') + kv)
+    with pytest.raises(UsageError) as caught:
+        load_workload(path, KvChoice(model="llama-2-7b"))
+    assert "with the sizes of llama-2-7b" in str(caught.value)
+    assert caught.value.where.endswith("block_size")
