@@ -73,6 +73,7 @@ def ceilings(cells: Sequence[Cell]) -> Iterator[Cell]:
                 engine="null",
                 direct=False,
                 timing=CEILING_TIMING,
+                load=None,
             )
 
 

@@ -130,3 +130,59 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, option:
     done = kvbench(verb, option, tmp_path / "pipe.toml", cwd=tmp_path, timeout_s=20)
     assert done.returncode == ExitCode.USAGE
     assert "it is a pipe, not a file" in done.stderr
+
+
+def test_a_load_curve_goes_on_in_its_middle(tmp_path: Path) -> None:
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not direct_io.works(probe):
+        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    (tmp_path / "curve.toml").write_text(CURVE, encoding="utf-8")
+    done = kvbench(
+        "run", "--workload", "curve.toml", "--span", "64MiB", "--repetitions", "1", "--json",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == ExitCode.OK, done.stderr
+    run = list_runs(tmp_path / "results")[0]
+    whole = read_run(run)
+    assert [c.record.cell.load.kind for c in whole.cells[1:] if c.record.cell.load] == [
+        *("peak", "share", "share", "search"),
+    ]
+    usable = [s for s in json.loads(done.stdout)["summaries"] if s["metric"] == "usable_iops"]
+    assert len(usable) == 1
+    assert (usable[0]["median"] is None) == bool(usable[0]["reason"])
+    (run / layout.END_FILE).unlink()
+    for cell in whole.cells[-2:]:
+        shutil.rmtree(cell.folder)
+    again = resume(run, "--json")
+    assert again.returncode == ExitCode.OK, again.stderr
+    resumed = read_run(run)
+    assert not resumed.damage
+    assert len(resumed.cells) == len(whole.cells)
+    last = [c.record.cell.placed[0].stream.rate_iops for c in resumed.cells[-2:]]
+    assert all(rate is not None and rate > 0 for rate in last)
+
+
+CURVE = """\
+format = 1
+summary = "a curve of two shares and one step of the search"
+role = "memory"
+source = "a test of going on in the middle of a load curve"
+evidence = "probe"
+primary = ["read.usable_iops"]
+[timing]
+runtime = "300ms"
+ramp = 0
+[load]
+percent = [20, 60]
+queue_depth = 256
+latency_limit = "10ms"
+percentile = 99
+search_steps = 1
+[[stream]]
+name = "read"
+direction = "read"
+pattern = "random"
+block_size = "4KiB"
+queue_depth = 8
+"""
