@@ -6,8 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 POINTS_MIN = 4
-RISE_MIN = 0.15  # of the flat part, over all that follows: less is noise
-GAIN_MIN = 0.5  # the rise must explain this share of what a flat line leaves unexplained
+# A line through few points follows noise well, so fewer points must be explained better.
+# Simulated with 4,000 curves for every number of points from 4 to 10 and Gaussian noise of 10 %:
+# at most 2 % of the flat ones get a knee.  Of the curves that rise to 1.5 times the flat part,
+# whether from the first point on or over the last two steps, all are found without noise, 99 % at
+# 3 % noise (a median over many I/Os is steadier than that), and at 10 % noise from 55 % with
+# 4 points to 90 % with 10.
+RISE_MIN = 0.30  # of the flat part, over all that follows: less is noise
+GAIN_MIN = 0.50  # the rise must explain this share of what a flat line leaves unexplained
+GAIN_MIN_FEW = {4: 0.88, 5: 0.74, 6: 0.66}  # the same by the number of points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +54,7 @@ def find_knee(x: NDArray[np.float64], y: NDArray[np.float64]) -> Knee | None:
         return None
     error, knee, level, slope = best
     rise = slope * (float(x[-1]) - knee)
-    if level <= 0 or rise < RISE_MIN * level or error > (1 - GAIN_MIN) * flat_error:
+    gain = GAIN_MIN_FEW.get(int(x.size), GAIN_MIN)
+    if level <= 0 or rise < RISE_MIN * level or error > (1 - gain) * flat_error:
         return None
     return Knee(x=knee, slope=slope)
