@@ -1,21 +1,23 @@
 """Numbers that one cell has only beside others of its sweep: ratios, and the knee of a span.  Pure.
 
 They are made within a repetition, from cells that are equal in every other parameter, and belong
-to one of these cells; so they are summarised over the repetitions like any other number.
+to one of these cells; so they are summarised over the repetitions like any other number.  What a
+cell is compared with follows from the plan alone: where that cell was lost the number is lost too,
+because over another base it would be another number.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log2
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kvbench.measure.model import MeasuredCell, Measurement
 from kvbench.measure.tenants import doubts_of
 from kvbench.plan import Plan
 from kvbench.stats.knee import POINTS_MIN, RISE_MIN, find_knee
-from kvbench.units import KIB
-from kvbench.workload.schema import SweepValue
+from kvbench.units import KIB, format_size
+from kvbench.workload.schema import SweepAxis, SweepValue
 
 BASE_BLOCK_BYTES = 4 * KIB
 FEW_SPANS = f"a knee needs {POINTS_MIN} spans or more"
@@ -23,30 +25,62 @@ NO_KNEE = (
     f"the latency does not rise by {RISE_MIN:.0%} over the spans tried, or not steadily: "
     "no knee as far as this target reaches"
 )
+UNSEEN = "a latency beyond what fio can see has no ratio"
 
 _COUNTS = ("valid", "doubtful")
-_Line = list[tuple[SweepValue, MeasuredCell]]  # by ascending value of the axis
+_Found = Iterator[tuple[str, Measurement]]  # the cell that a number belongs to, and the number
+
+
+class _Line(Struct, frozen=True, kw_only=True, eq=False):
+    """The cells of one repetition that differ in one axis only, whatever their outcome."""
+
+    axis: SweepAxis
+    cells: Mapping[SweepValue, MeasuredCell]
+
+    @property
+    def values(self) -> list[SweepValue]:
+        """The values that were planned, ascending."""
+        return sorted(self.axis.values, key=float)
+
+    @property
+    def counting(self) -> list[tuple[SweepValue, MeasuredCell]]:
+        """The cells whose numbers count, by ascending value."""
+        return [(v, self.cells[v]) for v in self.values if not self.lost(v)]
+
+    def lost(self, value: SweepValue) -> str:
+        """Return why the cell of ``value`` cannot be compared with, "" when it can."""
+        cell = self.cells.get(value)
+        if cell is None:
+            return f"{self._named(value)} was not measured in this repetition"
+        if cell.outcome not in _COUNTS:
+            return f"the cell of {self._named(value)} is {cell.outcome} in this repetition"
+        return ""
+
+    def _named(self, value: SweepValue) -> str:
+        if self.axis.field == "jobs":
+            return f"{value} {'job' if value == 1 else 'jobs'}"
+        return format_size(int(value))
 
 
 def with_relations(cells: Sequence[MeasuredCell], plan: Plan) -> tuple[MeasuredCell, ...]:
     """Return ``cells`` with the numbers that follow from others of the same sweep."""
-    axes = {w.name: [(axis.stream, axis.field) for axis in w.sweep] for w in plan.workloads}
     added: dict[str, list[Measurement]] = {}
-    for workload, swept in axes.items():
+    for workload in plan.workloads:
         mine = [
             c
             for c in cells
-            if c.cell.workload == workload
+            if c.cell.workload == workload.name
             and c.cell.purpose == "measure"
             and c.cell.alone is None
-            and c.outcome in _COUNTS
+            and not c.cell.undecided  # its rate was set, so it says nothing of the axis
         ]
-        for stream, field in swept:
-            relation = _RELATIONS.get(field)
+        for axis in workload.sweep:
+            relation = _RELATIONS.get(axis.field)
             if relation is None:
                 continue
-            for line in _lines(mine, stream, field):
-                for cell_id, measurement in relation(stream, line):
+            label = axis.field if len(workload.streams) == 1 else f"{axis.stream}.{axis.field}"
+            for line in _lines(mine, axis, label):
+                for cell_id, measurement in relation(line):
                     added.setdefault(cell_id, []).append(measurement)
     return tuple(
         structs.replace(c, measurements=(*c.measurements, *added[c.cell.cell_id]))
@@ -56,39 +90,39 @@ def with_relations(cells: Sequence[MeasuredCell], plan: Plan) -> tuple[MeasuredC
     )
 
 
-def _lines(cells: Iterable[MeasuredCell], stream: str, field: str) -> Iterator[_Line]:
-    """Yield the cells that differ in this axis only, by ascending value."""
-    lines: dict[tuple[int, str], _Line] = {}
+def _lines(cells: Iterable[MeasuredCell], axis: SweepAxis, label: str) -> Iterator[_Line]:
+    """Yield the cells that differ in this axis only."""
+    lines: dict[tuple[int, str], dict[SweepValue, MeasuredCell]] = {}
     for cell in cells:
         parameters = dict(cell.cell.parameters)
-        label = next((k for k in (field, f"{stream}.{field}") if k in parameters), None)
-        if label is None:
-            continue
-        value = parameters.pop(label)
-        key = cell.cell.repetition, repr(sorted(parameters.items()))
-        lines.setdefault(key, []).append((value, cell))
+        if label in parameters:
+            value = parameters.pop(label)
+            key = cell.cell.repetition, repr(sorted(parameters.items()))
+            lines.setdefault(key, {})[value] = cell
     for line in lines.values():
-        yield sorted(line, key=lambda entry: float(entry[0]))
+        yield _Line(axis=axis, cells=line)
 
 
-_Found = Iterator[tuple[str, Measurement]]
-
-
-def _over_4kib(stream: str, line: _Line) -> _Found:
-    base = next((cell for value, cell in line if value == BASE_BLOCK_BYTES), None)
-    for value, cell in line:
+def _over_4kib(line: _Line) -> _Found:
+    if BASE_BLOCK_BYTES not in line.axis.values:
+        return
+    lost = line.lost(BASE_BLOCK_BYTES)
+    for value, cell in line.counting:
         if value != BASE_BLOCK_BYTES:
-            missing = "4 KiB was not measured in this repetition"
-            yield from _ratio("iops_over_4kib", "iops", stream, cell, base, missing)
+            base = None if lost else line.cells[BASE_BLOCK_BYTES]
+            yield from _ratio("iops_over_4kib", "iops", line.axis.stream, cell, base, lost)
 
 
-def _over_fewer_jobs(stream: str, line: _Line) -> _Found:
-    best: MeasuredCell | None = None
-    for _, cell in line:
-        if best is not None:
-            yield from _ratio("iops_over_fewer_jobs", "iops", stream, cell, best, "")
-        if best is None or _rate(cell, stream) > _rate(best, stream):
-            best = cell
+def _over_fewer_jobs(line: _Line) -> _Found:
+    """Compare with the best of all that were planned with fewer; it may be the one that is lost."""
+    stream = line.axis.stream
+    for value, cell in line.counting:
+        fewer = [v for v in line.values if float(v) < float(value)]
+        if not fewer:
+            continue
+        lost = next((why for v in fewer if (why := line.lost(v))), "")
+        base = None if lost else max((line.cells[v] for v in fewer), key=lambda c: _rate(c, stream))
+        yield from _ratio("iops_over_fewer_jobs", "iops", stream, cell, base, lost)
 
 
 def _rate(cell: MeasuredCell, stream: str) -> float:
@@ -96,36 +130,53 @@ def _rate(cell: MeasuredCell, stream: str) -> float:
     return (found.value or 0.0) if found is not None else 0.0
 
 
-def _over_spans(stream: str, line: _Line) -> _Found:
-    first = line[0][1]
-    for _, cell in line[1:]:
-        name = "latency_over_smallest_span"
-        yield from _ratio(name, "latency_p50", stream, cell, first, "")
-    last = line[-1][1]
-    found = [(float(v), _find(c, stream, "latency_p50")) for v, c in line]
-    known = [(span, m.value) for span, m in found if m is not None and m.value is not None]
+def _over_spans(line: _Line) -> _Found:
+    stream = line.axis.stream
+    smallest, largest = line.values[0], line.values[-1]
+    if smallest == largest:
+        return
+    lost = line.lost(smallest)
+    for value, cell in line.counting:
+        if value != smallest:
+            base = None if lost else line.cells[smallest]
+            name = "latency_over_smallest_span"
+            yield from _ratio(name, "latency_p50", stream, cell, base, lost)
+    if not line.lost(largest):
+        yield from _knee(line, stream, line.cells[largest])
+
+
+def _knee(line: _Line, stream: str, last: MeasuredCell) -> _Found:
+    """The knee stands with the largest span of the plan, as it is looked for up to there."""
+    mine = _find(last, stream, "latency_p50")
+    if mine is None:
+        return
+    found = [(float(v), _find(c, stream, "latency_p50")) for v, c in line.counting]
+    known = [(span, m.value) for span, m in found if m and m.value is not None and not m.censored]
+    spans = len(line.values)
     knee_bytes = slope_s = None
-    reason = ""
-    if len(known) < POINTS_MIN:
+    if spans < POINTS_MIN:
         reason = FEW_SPANS
+    elif mine.value is None:
+        reason = mine.reason
+    elif mine.censored:
+        reason = UNSEEN
+    elif line.lost(line.values[0]):
+        reason = line.lost(line.values[0])
+    elif len(known) < POINTS_MIN:
+        reason = f"{FEW_SPANS}, and only {len(known)} of {spans} have a latency in this repetition"
     else:
         x = np.array([log2(span) for span, _ in known])
         knee = find_knee(x, np.array([value for _, value in known]))
-        if knee is None:
-            reason = NO_KNEE
-        else:
+        reason = NO_KNEE if knee is None else ""
+        if knee is not None:
             knee_bytes, slope_s = float(round(2**knee.x)), knee.slope
-    doubts = tuple(dict.fromkeys(d for _, cell in line for d in doubts_of(cell, stream)))
-    base = _find(last, stream, "latency_p50")
-    if base is None:
-        return
+    others = [cell for _, cell in line.counting if cell is not last]
+    doubts = tuple(dict.fromkeys(d for cell in others for d in doubts_of(cell, stream)))
     for metric, value in (("span_knee", knee_bytes), ("span_slope", slope_s)):
-        yield (
-            last.cell.cell_id,
-            structs.replace(
-                base, metric=metric, value=value, reason=reason, censored=False, doubts=doubts
-            ),
+        made = structs.replace(
+            mine, metric=metric, value=value, reason=reason, censored=False, doubts=doubts
         )
+        yield last.cell.cell_id, made
 
 
 _RELATIONS = {
@@ -141,29 +192,32 @@ def _ratio(
     stream: str,
     cell: MeasuredCell,
     base: MeasuredCell | None,
-    missing: str,
+    lost: str,
 ) -> _Found:
+    """Yield the ratio; ``lost`` says why there is no base."""
     mine = _find(cell, stream, metric)
     if mine is None:
         return
-    other = None if base is None else _find(base, stream, metric)
-    value, reason = None, missing
-    if other is not None:
+    value, doubts = None, ()
+    if base is None:
+        reason = lost
+    else:
+        other = _find(base, stream, metric)
+        doubts = doubts_of(base, stream)
         if mine.value is None:
             reason = mine.reason
-        elif not other.value:
-            reason = other.reason or "what it is compared with is zero"
+        elif other is None or other.value is None:
+            reason = f"what it is compared with: {other.reason if other else 'not measured'}"
+        elif other.value <= 0:
+            reason = "what it is compared with is zero"
         elif mine.censored or other.censored:
-            reason = "a latency beyond what fio can see has no ratio"
+            reason = UNSEEN
         else:
             value, reason = mine.value / other.value, ""
-    doubts = () if base is None else doubts_of(base, stream)
-    yield (
-        cell.cell.cell_id,
-        structs.replace(
-            mine, metric=name, value=value, reason=reason, censored=False, doubts=doubts
-        ),
+    made = structs.replace(
+        mine, metric=name, value=value, reason=reason, censored=False, doubts=doubts
     )
+    yield cell.cell.cell_id, made
 
 
 def _find(cell: MeasuredCell, stream: str, metric: str) -> Measurement | None:

@@ -1,11 +1,13 @@
 """What a stream loses beside other tenants: the mixed cell over the same stream alone.  Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
 
+from kvbench.measure.evidence import asked_directions
 from kvbench.measure.model import IoDirection, MeasuredCell, Measurement
+from kvbench.workload.schema import Stream
 
 # metric of the ratio -> metric that both cells measure
 RATIOS: dict[str, str] = {
@@ -48,39 +50,81 @@ def _with_ratios(mixed: MeasuredCell, alone: dict[tuple[_Key, str], MeasuredCell
         if mine.metric == metric
     ]
     found = mixed.measurements + tuple(added)
-    return structs.replace(mixed, measurements=(*found, _jain(mixed, added)))
+    return structs.replace(mixed, measurements=(*found, _jain(mixed, alone)))
 
 
-def _jain(mixed: MeasuredCell, ratios: Sequence[Measurement]) -> Measurement:
+def _jain(mixed: MeasuredCell, alone: Mapping[tuple[_Key, str], MeasuredCell]) -> Measurement:
     """Return Jain's index of the shares of their own rates that the streams kept.
 
     (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all lose alike); R. Jain, D. Chiu,
-    W. Hawe, DEC TR-301, 1984.  It stands with the first stream and is of all.
+    W. Hawe, DEC TR-301, 1984.  A stream that reads and writes has one share, of both together.
+    The index stands with the first stream and is of all.
     """
-    rates = [m for m in ratios if m.metric == "iops_mixed_over_alone"]
-    shares = [m.value for m in rates if m.value is not None]
-    value, reason = None, next((m.reason for m in rates if m.value is None), "")
-    if not reason and sum(shares) > 0:
+    streams = [placed.stream for placed in mixed.cell.placed]
+    first = streams[0]
+    shares: list[float] = []
+    reason, io_count = "", 0
+    doubts = [
+        finding.text
+        for finding in mixed.findings
+        if finding.severity == "doubt" and finding.stream not in (None, first.name)
+    ]
+    for stream in streams:
+        other = alone.get((_key(mixed), stream.name))
+        why = _lost(other)
+        together, done, together_why = _whole_rate(mixed, stream)
+        io_count += done
+        if other is not None:
+            doubts += doubts_of(other, stream.name)
+        if other is not None and not why:
+            own, _, own_why = _whole_rate(other, stream)
+            if together is None:
+                why = f"together: {together_why}"
+            elif own is None:
+                why = f"alone: {own_why}"
+            elif own <= 0:
+                why = "alone it is zero"
+            else:
+                shares.append(together / own)
+        reason = reason or (f"{stream.name}: {why}" if why else "")
+    value = None
+    if not reason and not any(shares):
+        reason = "no stream kept any of its own rate"
+    if not reason:
         value = sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
-    first = mixed.measurements[0]
     return Measurement(
-        stream=mixed.cell.placed[0].stream.name,
-        direction=first.direction,
+        stream=first.name,
+        direction=asked_directions(first)[0],
         metric="jain_index",
         value=value,
-        io_count=sum(m.io_count for m in rates),
-        reason=reason if value is None else "",
-        doubts=tuple(dict.fromkeys(doubt for m in rates for doubt in m.doubts)),
+        io_count=io_count,
+        reason=reason,
+        doubts=tuple(dict.fromkeys(doubts)),
     )
 
 
+def _whole_rate(cell: MeasuredCell, stream: Stream) -> tuple[float | None, int, str]:
+    """Return the I/Os per second of all directions of a stream, their number, and why not."""
+    found = [_find(cell, stream.name, d, "iops") for d in asked_directions(stream)]
+    done = sum(m.io_count for m in found if m is not None)
+    rates = [m.value for m in found if m is not None and m.value is not None]
+    if len(rates) < len(found):
+        return None, done, next((m.reason for m in found if m and m.reason), "not measured")
+    return sum(rates), done, ""
+
+
+def _lost(alone: MeasuredCell | None) -> str:
+    """Return why the cell of a stream alone cannot be compared with, "" when it can."""
+    if alone is None:
+        return "the stream was not measured alone in this repetition"
+    if alone.outcome not in _COUNTS:
+        return f"the cell that measured the stream alone is {alone.outcome}"
+    return ""
+
+
 def _ratio(name: str, metric: str, mine: Measurement, other: MeasuredCell | None) -> Measurement:
-    value, reason = None, ""
-    if other is None:
-        reason = "the stream was not measured alone in this repetition"
-    elif other.outcome not in _COUNTS:
-        reason = f"the cell that measured the stream alone is {other.outcome}"
-    else:
+    value, reason = None, _lost(other)
+    if other is not None and not reason:
         theirs = _find(other, mine.stream, mine.direction, metric)
         if mine.value is None:
             reason = f"together: {mine.reason}"
