@@ -47,12 +47,12 @@ def _from_cache(evidence: Evidence, rows: StreamRows) -> Iterator[Finding]:
     for direction in rows.directions:
         if direction not in seen_bytes:
             continue
-        direct_bytes = _moved_bytes(evidence, direction, buffered=False) * _with_ramp(evidence)
-        moved = _moved_bytes(evidence, direction, buffered=True)
+        direct_bytes = _moved_bytes(evidence, direction, buffered=False) * with_ramp(evidence)
+        moved = round(_moved_bytes(evidence, direction, buffered=True) * with_ramp(evidence))
         seen = max(0, round(seen_bytes[direction] - direct_bytes))
         if seen < DEVICE_SHARE_MIN * moved:
             text = (
-                f"of {format_size(moved)} that were {PAST[direction]} the device saw "
+                f"of about {format_size(moved)} that were {PAST[direction]} the device saw "
                 f"{format_size(seen)}; the rest was the page cache's"
             )
             yield Finding(check="page-cache", severity="doubt", text=text, stream=rows.stream.name)
@@ -104,7 +104,7 @@ def foreign_io(evidence: Evidence) -> Iterator[Finding]:
         return
     for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
         moved = _moved_bytes(evidence, direction, buffered=False)
-        expected = (moved + _through_cache_bytes_max(evidence, direction)) * _with_ramp(evidence)
+        expected = (moved + _through_cache_bytes_max(evidence, direction)) * with_ramp(evidence)
         foreign = seen_bytes - expected
         if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
             text = (
@@ -122,7 +122,7 @@ def _seen_bytes(before: DeviceCounters, after: DeviceCounters) -> dict[IoDirecti
     }
 
 
-def _with_ramp(evidence: Evidence) -> float:
+def with_ramp(evidence: Evidence) -> float:
     """Return by what the counters of the device exceed fio's: these leave out the ramp."""
     timing = evidence.cell.timing
     return (timing.ramp_s + timing.runtime_s) / timing.runtime_s

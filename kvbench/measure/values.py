@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from kvbench.measure.device import foreign_io
+from kvbench.measure.device import foreign_io, with_ramp
 from kvbench.measure.evidence import Evidence, Merged, StreamRows
 from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
 from kvbench.measure.requests import Requests
@@ -182,25 +182,26 @@ def _device(
     """
     if stream.trims:
         return
-    names = ("device_requests_per_io", "device_request_bytes")
     seen, reason = _seen(place, evidence, merged)
-    if seen is None:
-        values: tuple[float | None, ...] = (None, None)
-    else:
+    names = ("device_requests_per_io", "device_request_bytes")
+    values: tuple[float | None, ...] = (None, None)
+    none = reason or "the device saw no request"
+    if seen is not None and all(seen):
         request_bytes = seen[1] / seen[0]
         values = (merged.io_bytes / merged.ios / request_bytes, request_bytes)
     for name, value in zip(names, values, strict=True):
-        yield place.measured(name, value, reason)
+        yield place.measured(name, value, none)
     if stream.buffered:
-        share, moved = None, merged.io_bytes
-        if seen is not None and moved:
-            share = 100 * seen[1] / moved
-        yield place.measured("device_byte_share", share, reason or NO_IO)
+        moved = merged.io_bytes * with_ramp(evidence)
+        share = 100 * seen[1] / moved if seen is not None else None
+        yield place.measured("device_byte_share", share, reason)
 
 
 def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int, int] | None, str]:
     """Return the requests and bytes that the device counted, or why they are not known."""
     record = evidence.record
+    if not merged.ios or not merged.io_bytes:
+        return None, NO_IO
     if len(evidence.streams) > 1:
         return None, "the device's counters cannot be split by stream"
     if record.device is None or record.before is None or record.after is None:
@@ -214,9 +215,7 @@ def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int,
     else:
         requests = after.write_ios - before.write_ios
         sectors = after.write_sectors - before.write_sectors
-    if requests < 1 or sectors < 1 or not merged.ios:
-        return None, "the device saw no request"
-    return (requests, sectors * SECTOR_BYTES), ""
+    return (max(0, requests), max(0, sectors) * SECTOR_BYTES), ""
 
 
 def _requests(
