@@ -198,7 +198,8 @@ def _ratio(
     mine = _find(cell, stream, metric)
     if mine is None:
         return
-    value, doubts = None, ()
+    value: float | None = None
+    doubts: tuple[str, ...] = ()
     if base is None:
         reason = lost
     else:
