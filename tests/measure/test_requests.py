@@ -1,12 +1,14 @@
 """Latency logs of barrier streams: groups of N entries are requests."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvbench.measure.model import Measurement
 from kvbench.measure.requests import Requests, gather_requests, group_maxima, read_log
 from kvbench.measure.values import measure_values
 from kvbench.store.layout import log_job_number
@@ -21,7 +23,7 @@ def write_log(path: Path, latencies_ns: list[int], columns: str = "0, 4096, 0") 
 def of_log(folder: Path, latencies_ns: list[int], runtime_ms: float, **changes: object) -> Requests:
     """The requests of one job of barrier 4 whose log holds these latencies."""
     count = len(latencies_ns)
-    asked = cell(stream("rows", 4096, barrier=True, queue_depth=4, **changes))
+    asked = cell(stream("rows", 4096, **({"barrier": True, "queue_depth": 4} | changes)))
     rows = evidence(asked, job(name="rows", read=direction(count, runtime_ms=runtime_ms)))
     logs = {1: write_log(folder / "latency_lat.1.log", latencies_ns)}
     return gather_requests(rows.streams[0], logs)
@@ -115,3 +117,112 @@ def test_requests_become_measurements_and_a_histogram(tmp_path: Path) -> None:
     assert by_name["request_p90"].io_count == 100
     assert by_name["request_p99"].reason == "too few requests: 100 of 1,000 needed"
     assert [h.what for h in values.histograms] == ["request"]
+
+
+def test_steps_of_depth_one_add_up_and_the_last_request_is_dropped_with_its_steps(
+    tmp_path: Path,
+) -> None:
+    found = of_log(tmp_path, [1, 2, 3, 4, 5, 6, 7, 8], 36e-6, queue_depth=1, request_steps=3)
+    assert found.steps_ns.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert found.time_ns.tolist() == [6, 15]
+    # the two steps of the third request took their time, and count for the rate
+    assert found.rate_per_s == pytest.approx(8 / 3 / 36e-9)
+
+
+def test_a_step_of_depth_four_is_its_slowest_io(tmp_path: Path) -> None:
+    latencies = [1, 9, 2, 3, 4, 4, 5, 4, 7, 1, 1, 1, 8, 8, 8, 8, 99, 99]
+    found = of_log(tmp_path, latencies, 1.0, queue_depth=4, request_steps=2)
+    assert found.steps_ns.tolist() == [[9, 5], [7, 8]]
+    assert found.time_ns.tolist() == [14, 15]
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 10**6), min_size=1, max_size=60), min_size=1, max_size=3),
+    st.integers(1, 4),
+    st.integers(1, 5),
+)
+def test_requests_of_several_jobs_are_never_mixed(
+    jobs: list[list[int]], depth: int, steps: int
+) -> None:
+    asked = cell(
+        stream("rows", barrier=True, queue_depth=depth, jobs=len(jobs), request_steps=steps)
+    )
+    rows = evidence(
+        asked, *(job(0, i, "rows", read=direction(len(one))) for i, one in enumerate(jobs))
+    ).streams[0]
+    with TemporaryDirectory() as folder:
+        logs = {
+            number: write_log(Path(folder) / f"latency_lat.{number}.log", one)
+            for number, one in enumerate(jobs, start=1)
+        }
+        found = gather_requests(rows, logs)
+    expected = []
+    for one in jobs:
+        size = depth * steps
+        for start in range(0, len(one) - size + 1, size):
+            groups = [one[start + i : start + i + depth] for i in range(0, size, depth)]
+            expected.append(sum(max(group) for group in groups))
+    assert found.time_ns.tolist() == expected
+
+
+MS = 1_000_000
+
+
+def numbers(steps_ms: list[list[int]], **changes: object) -> dict[str, Measurement]:
+    """The measurements of a stream whose requests took these times per step."""
+    steps = np.array(steps_ms, dtype=np.int64) * MS
+    asked = cell(stream("rows", barrier=True, request_steps=steps.shape[1], **changes))
+    given = evidence(asked, job(name="rows", read=direction(steps.size)))
+    found = measure_values(given, (), {"rows": Requests(steps_ns=steps, rate_per_s=1.0)})
+    return {m.metric: m for m in found.measurements}
+
+
+def test_steps_have_percentiles_of_their_own_where_a_request_has_several() -> None:
+    several = numbers([[1, 2]] * 10 + [[3, 4]] * 10)
+    assert several["request_p50"].value == pytest.approx(0.003)
+    assert several["step_p50"].value == pytest.approx(0.002)
+    assert several["step_p50"].io_count == 40
+    assert several["step_p90"].reason == "too few steps: 40 of 100 needed"
+    assert not [name for name in numbers([[1]] * 20) if name.startswith("step_")]
+
+
+def test_a_deadline_holds_the_whole_request_and_each_step_from_its_start() -> None:
+    found = numbers([[1, 1, 1], [1, 4, 1], [6, 0, 0], [2, 2, 1]], deadline_s=0.005)
+    assert found["deadline_hit_share"].value == 50.0  # 3, 6, 6 and 5 ms
+    assert found["deadline_hit_share"].io_count == 4
+    # in time: 3, 2 (1 and 5 ms), 0 and 3 of 3 steps
+    assert found["deadline_step_share"].value == pytest.approx(100 * 8 / 12)
+    assert found["deadline_step_share"].io_count == 12
+
+
+def test_stalls_are_per_request_and_need_a_time_to_compute() -> None:
+    found = numbers([[1, 1]] * 20, compute_s=0.002)
+    assert found["stall_p50"].value == pytest.approx(0.001)
+    assert found["stall_p90"].reason == "too few requests: 20 of 100 needed"
+    assert not [name for name in numbers([[1, 1]]) if name.startswith("stall_")]
+
+
+def test_without_requests_every_number_of_them_has_the_reason() -> None:
+    asked = cell(stream("rows", barrier=True, request_steps=2, deadline_s=1.0, compute_s=0.1))
+    given = evidence(asked, job(name="rows", read=direction(8)))
+    none = Requests(
+        steps_ns=np.empty((0, 2), dtype=np.int64), rate_per_s=0.0, reason="the log is lost"
+    )
+    found = measure_values(given, (), {"rows": none}).measurements
+    names = ("request_", "step_", "stall_", "deadline_")
+    mine = [m for m in found if m.metric.startswith(names)]
+    assert {name for name in names if any(m.metric.startswith(name) for m in mine)} == set(names)
+    assert {(m.value, m.reason) for m in mine} == {(None, "the log is lost")}
+
+
+def test_amplification_is_the_bytes_of_an_io_over_those_that_are_wanted() -> None:
+    asked = cell(stream("rows", block_bytes=4096, payload_bytes=656))
+    given = evidence(asked, job(name="rows", read=direction(100)))
+    (found,) = [
+        m for m in measure_values(given, (), {}).measurements if m.metric == "read_amplification"
+    ]
+    assert found.value == pytest.approx(4096 / 656)
+    bare = measure_values(
+        evidence(cell(stream("rows")), job(name="rows", read=direction(100))), (), {}
+    )
+    assert "read_amplification" not in {m.metric for m in bare.measurements}
