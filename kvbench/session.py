@@ -78,9 +78,17 @@ def run_plan(
     left_s = sum(cell.expected_s for cell in todo)
     stored = len(done)
     curves = Curves(plan, writer.folder)
-    unfinished = _last_trimmed(plan, done, writer.folder)
     end: RunEnd = "complete"
     reason = ""
+    try:
+        # kvbench may have been killed while it wrote again, also after the last cell of all
+        unfinished = _last_trimmed(plan, done, writer.folder)
+        if unfinished is not None:
+            _write_again(unfinished, identity, plan, tool=tool, folder=writer.folder)
+    except StoreError:
+        raise
+    except KvbenchError as error:
+        end, reason, todo = "failed", str(error), []
     for cell in todo:
         if stop.is_set():
             end, reason = "interrupted", "stopped by the user"
@@ -88,9 +96,6 @@ def run_plan(
         observer.cell_started(cell, stored + 1, len(plan.cells), left_s)
         try:
             guard.same_device(identity)
-            if unfinished is not None:  # kvbench may have been killed while it wrote again
-                _write_again(unfinished, identity, plan, tool=tool, folder=writer.folder)
-                unfinished = None
             decided, reason_not = curves.decided(cell)
             record = _run_cell(
                 decided,

@@ -1,0 +1,159 @@
+"""A run that trims leaves written data everywhere, also when it was stopped or killed."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvbench import session, target
+from kvbench.fio.launch import LaunchResult
+from kvbench.fio.launch import launch as real_launch
+from kvbench.units import KIB
+from kvbench.workload.schema import Workload
+from tests import real_runs
+from tests.host.loops import loop_over, needs_loops
+from tests.real_runs import SIZE_BYTES, go_on, plan_on, start
+from tests.records import a_stream
+
+pytestmark = pytest.mark.fio
+
+BLOCK_BYTES = 256 * KIB
+TRIM_START = SIZE_BYTES // 2
+
+
+class Place:
+    """A target and the file whose extents tell what of it is written."""
+
+    def __init__(self, path: str, backing: Path) -> None:
+        self.path = path
+        self.backing = backing
+
+    def hole_bytes(self) -> int:
+        """What nothing is written to."""
+        found = target.prove(self.backing, SIZE_BYTES, direct=True)
+        assert found.hole_bytes is not None, found.reason
+        return found.hole_bytes
+
+    def state(self) -> str:
+        """Whether all of it is written."""
+        return target.prove(self.backing, SIZE_BYTES, direct=True).state
+
+
+@pytest.fixture(
+    params=["file", pytest.param("loop", marks=[pytest.mark.blockdev, needs_loops])],
+)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A written file, or a loop device over one."""
+    with real_runs.written_file() as path:
+        if target.prove(path, SIZE_BYTES, direct=True).state != "proven":
+            pytest.skip("the file system of /var/tmp does not tell what is written")
+        if request.param == "file":
+            yield Place(str(path), path)
+        else:
+            with loop_over(path) as device:
+                yield Place(device, path)
+
+
+def trims(*, ramp_s: float = 0.0, runtime_s: float = 0.3) -> Workload:
+    """Deletes in the second half, beside reads in the first."""
+    delete = a_stream(
+        name="delete",
+        direction="trim",
+        pattern="sequential",
+        block_mix=real_runs.fixed(BLOCK_BYTES),
+        queue_depth=1,
+        rate_iops=80.0,
+        span_start_percent=50.0,
+        span_percent=50.0,
+    )
+    reads = a_stream(span_percent=50.0)
+    return real_runs.workload(delete, reads, ramp_s=ramp_s, runtime_s=runtime_s)
+
+
+@pytest.fixture
+def holes(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of holes each time before they are written again."""
+    seen: list[int] = []
+    write_again = session._write_again
+
+    def watched(*arguments: object, **options: object) -> None:
+        seen.append(place.hole_bytes())
+        write_again(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(session, "_write_again", watched)
+    return seen
+
+
+@pytest.mark.parametrize("ramp_s", [0.0, 0.2])
+def test_what_fio_says_is_trimmed_and_all_is_written_again(
+    place: Place, holes: list[int], ramp_s: float, fio: str, tmp_path: Path
+) -> None:
+    got = real_runs.run(place.path, fio, tmp_path, trims(ramp_s=ramp_s))
+    (row,) = [job.trim for job in got.result().jobs if job.trim is not None]
+    assert row.io_bytes == row.total_ios * BLOCK_BYTES > 0
+    assert holes[-1] >= row.io_bytes if ramp_s else holes[-1] == row.io_bytes
+    assert got.measured().outcome in ("valid", "doubtful"), got.measured().findings
+    assert place.state() == "proven"
+    assert place.backing.stat().st_size == SIZE_BYTES
+    assert not list(got.folder.glob("rewrite-*"))
+
+
+def test_only_the_part_of_the_stream_is_trimmed_and_from_its_start(
+    place: Place, fio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_write_again", lambda *_, **__: None)
+    before = place.backing.read_bytes()
+    got = real_runs.run(place.path, fio, tmp_path, trims())
+    (row,) = [job.trim for job in got.result().jobs if job.trim is not None]
+    after = place.backing.read_bytes()
+    end = TRIM_START + row.io_bytes
+    assert after[TRIM_START:end] == bytes(row.io_bytes)
+    assert (after[:TRIM_START], after[end:]) == (before[:TRIM_START], before[end:])
+
+
+def test_a_stop_during_a_trim_is_followed_by_the_writing(
+    place: Place, holes: list[int], fio: str, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    record = start(plan_on(place.path, trims(runtime_s=5.0)), tmp_path)
+    got = go_on(record, fio, tmp_path, while_running=stop.set, stop=stop)
+    assert got.end.end == "interrupted"
+    assert holes[-1] > 0
+    assert place.state() == "proven"
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_a_run_that_was_killed_before_the_writing_writes_when_it_goes_on(
+    repetitions: int, place: Place, fio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Nothing in the product may take it for an error of its own."""
+
+    def killed(*_: object, **__: object) -> None:
+        if place.hole_bytes():
+            raise Killed
+
+    record = start(plan_on(place.path, trims(), repetitions=repetitions), tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "_write_again", killed)
+        with pytest.raises(Killed):
+            go_on(record, fio, tmp_path)
+    assert place.state() == "unproven"
+    states = _states_at_launch(place, monkeypatch)
+    assert go_on(record, fio, tmp_path).end.end == "complete"
+    assert states == ["proven"] * (repetitions - 1)
+    assert place.state() == "proven"
+
+
+def _states_at_launch(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the target is each time that the session launches a cell."""
+    states: list[str] = []
+    launch: Callable[..., LaunchResult] = real_launch
+
+    def watched(*arguments: object, **options: object) -> LaunchResult:
+        states.append(place.state())
+        return launch(*arguments, **options)
+
+    monkeypatch.setattr(session, "launch", watched)
+    return states
