@@ -111,6 +111,24 @@ def test_a_barrier_makes_requests_that_fill_the_time(target: Path, tmp_path: Pat
     assert 0.7 < mean_s * rate / 2 < 1.03
 
 
+def test_serial_steps_behind_a_barrier_fill_the_time_of_their_job(
+    target: Path, tmp_path: Path
+) -> None:
+    blocks = stream("blocks", 16384, queue_depth=1, barrier=True, request_steps=16)
+    found = run(cell(blocks, runtime_s=1.0), target, tmp_path)
+    assert found.outcome in ("valid", "doubtful"), found.findings
+    rate = value(found, "request_rate").value
+    assert rate is not None
+    assert value(found, "iops").value == pytest.approx(16 * rate, rel=1e-3)
+    by_what = {h.what: h for h in found.histograms}
+    assert set(by_what) == {"request", "step"}
+    requests, steps = by_what["request"], by_what["step"]
+    assert steps.counts.sum() == 16 * requests.counts.sum()
+    busy_s = float((requests.latency_s * requests.counts).sum())
+    assert busy_s == pytest.approx(float((steps.latency_s * steps.counts).sum()))
+    assert 0.8 < busy_s / 1.0 < 1.02
+
+
 def test_the_page_cache_and_a_sync_engine_are_seen(target: Path, tmp_path: Path) -> None:
     asked = cell(stream("reads", queue_depth=32), runtime_s=0.5, engine="psync", direct=False)
     found = run(asked, target, tmp_path)

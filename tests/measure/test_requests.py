@@ -20,10 +20,12 @@ def write_log(path: Path, latencies_ns: list[int], columns: str = "0, 4096, 0") 
     return path
 
 
-def of_log(folder: Path, latencies_ns: list[int], runtime_ms: float, **changes: object) -> Requests:
-    """The requests of one job of barrier 4 whose log holds these latencies."""
+def of_log(
+    folder: Path, latencies_ns: list[int], runtime_ms: float, depth: int = 4, **changes: object
+) -> Requests:
+    """The requests of one job behind a barrier whose log holds these latencies."""
     count = len(latencies_ns)
-    asked = cell(stream("rows", 4096, **({"barrier": True, "queue_depth": 4} | changes)))
+    asked = cell(stream("rows", 4096, barrier=True, queue_depth=depth, **changes))
     rows = evidence(asked, job(name="rows", read=direction(count, runtime_ms=runtime_ms)))
     logs = {1: write_log(folder / "latency_lat.1.log", latencies_ns)}
     return gather_requests(rows.streams[0], logs)
@@ -122,7 +124,7 @@ def test_requests_become_measurements_and_a_histogram(tmp_path: Path) -> None:
 def test_steps_of_depth_one_add_up_and_the_last_request_is_dropped_with_its_steps(
     tmp_path: Path,
 ) -> None:
-    found = of_log(tmp_path, [1, 2, 3, 4, 5, 6, 7, 8], 36e-6, queue_depth=1, request_steps=3)
+    found = of_log(tmp_path, [1, 2, 3, 4, 5, 6, 7, 8], 36e-6, depth=1, request_steps=3)
     assert found.steps_ns.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert found.time_ns.tolist() == [6, 15]
     # the two steps of the third request took their time, and count for the rate
@@ -131,7 +133,7 @@ def test_steps_of_depth_one_add_up_and_the_last_request_is_dropped_with_its_step
 
 def test_a_step_of_depth_four_is_its_slowest_io(tmp_path: Path) -> None:
     latencies = [1, 9, 2, 3, 4, 4, 5, 4, 7, 1, 1, 1, 8, 8, 8, 8, 99, 99]
-    found = of_log(tmp_path, latencies, 1.0, queue_depth=4, request_steps=2)
+    found = of_log(tmp_path, latencies, 1.0, request_steps=2)
     assert found.steps_ns.tolist() == [[9, 5], [7, 8]]
     assert found.time_ns.tolist() == [14, 15]
 
@@ -171,7 +173,7 @@ MS = 1_000_000
 def numbers(steps_ms: list[list[int]], **changes: object) -> dict[str, Measurement]:
     """The measurements of a stream whose requests took these times per step."""
     steps = np.array(steps_ms, dtype=np.int64) * MS
-    asked = cell(stream("rows", barrier=True, request_steps=steps.shape[1], **changes))
+    asked = cell(stream("rows", 4096, barrier=True, request_steps=steps.shape[1], **changes))
     given = evidence(asked, job(name="rows", read=direction(steps.size)))
     found = measure_values(given, (), {"rows": Requests(steps_ns=steps, rate_per_s=1.0)})
     return {m.metric: m for m in found.measurements}
