@@ -10,7 +10,7 @@ from kvbench.measure.relations import FEW_SPANS, NO_KNEE, with_relations
 from kvbench.measure.summarise import summarise
 from kvbench.plan import Cell, Plan
 from kvbench.units import KIB, MIB
-from kvbench.workload.schema import SweepAxis, SweepValue
+from kvbench.workload.schema import Load, SweepAxis, SweepValue
 from tests import records
 
 SPANS = (1 * MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB)
@@ -236,6 +236,28 @@ def test_no_number_of_a_relation_is_missing_without_a_reason() -> None:
     ):
         for measurement in found.values():
             assert (measurement.value is None) == bool(measurement.reason)
+
+
+def test_a_latency_beyond_what_fio_sees_is_no_point_of_the_curve() -> None:
+    _, knees, _ = over_spans(censored=[2 * MIB, 8 * MIB])
+    assert knees[16 * MIB].reason.endswith("only 3 of 5 have a latency in this repetition")
+
+
+def test_open_loops_have_no_ratio_as_their_rate_was_set() -> None:
+    axis = SweepAxis(stream="reads", field="jobs", values=(1, 2))
+    load = Load(percents=(50,), queue_depth=64, limit_s=0.001, search_steps=1)
+    plan = records.a_plan(records.a_workload(sweep=(axis,), load=load), repetitions=1)
+    number = Measurement(stream="reads", direction="read", metric="iops", value=5.0, io_count=1)
+    cells = [
+        MeasuredCell(cell=c, outcome="valid", findings=(), measurements=(number,), histograms=())
+        for c in plan.cells
+    ]
+    having = [
+        c.cell.parameters
+        for c in with_relations(cells, plan)
+        if any(m.metric == "iops_over_fewer_jobs" for m in c.measurements)
+    ]
+    assert having == [{"jobs": 2, "load": "peak"}]
 
 
 def test_a_knee_carries_the_doubts_of_every_span() -> None:
