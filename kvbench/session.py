@@ -15,10 +15,11 @@ from typing import Protocol
 
 from kvbench import target
 from kvbench.errors import CellFailed, KvbenchError, StoreError
-from kvbench.fio.jobfile import environment, render
+from kvbench.fio.jobfile import render
 from kvbench.fio.launch import LaunchResult, LiveCounters, launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
+from kvbench.fio.sections import environment
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
 from kvbench.measure.curves import Curves

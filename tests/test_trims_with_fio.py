@@ -1,7 +1,7 @@
 """A run that trims leaves written data everywhere, also when it was stopped or killed."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from math import sqrt
 
-from kvbench.fio.jobfile import stream_engine
+from kvbench.fio.sections import stream_engine
 from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding, Severity
 from kvbench.units import MS_PER_S, NS_PER_S, format_count, format_size

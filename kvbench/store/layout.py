@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from kvbench.fio import jobfile
+from kvbench.fio import sections
 
 RUN_FILE = "run.json"
 END_FILE = "end.json"
@@ -13,7 +13,7 @@ CELL_FILE = "cell.json"
 JOB_FILE = "job.fio"
 OUTPUT_FILE = "fio.json"
 STDERR_FILE = "stderr.txt"
-LATENCY_LOG_PREFIX = jobfile.LATENCY_LOG_PREFIX
+LATENCY_LOG_PREFIX = sections.LATENCY_LOG_PREFIX
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 

@@ -5,13 +5,8 @@ import msgspec
 import pytest
 
 from kvbench.errors import Refused, UsageError
-from kvbench.fio.jobfile import (
-    LATENCY_LOG_PREFIX,
-    escape_path,
-    render,
-    render_fill,
-    section_seed,
-)
+from kvbench.fio.jobfile import escape_path, render, render_fill
+from kvbench.fio.sections import LATENCY_LOG_PREFIX, environment, section_seed
 from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.units import HUGE_PAGE_BYTES, MIB, TIB
@@ -264,3 +259,16 @@ def test_seeds_of_streams_are_apart_and_in_fios_range() -> None:
     seeds = {section_seed(seed, name) for seed in range(1, 200) for name in ("a", "b", "c")}
     assert len(seeds) == 199 * 3
     assert all(1 <= seed <= 2**31 for seed in seeds)
+
+
+def test_jobs_that_share_the_page_cache_have_parts_of_their_own() -> None:
+    cached = section(buffered=True, jobs=4, queue_depth=1)
+    assert (cached["offset_increment"], cached["size"]) == (str(512 * MIB), str(512 * MIB))
+    assert "offset_increment" not in section(buffered=True, queue_depth=1)
+    assert "offset_increment" not in section(jobs=4)
+
+
+def test_only_contiguous_buffers_change_the_environment_of_fio() -> None:
+    assert environment(one(buffers="contiguous")) == {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+    assert environment(one(buffers="scattered")) == {}
+    assert environment(one(buffers="huge")) == {}
