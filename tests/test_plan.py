@@ -301,3 +301,15 @@ def test_the_smallest_target_fits_and_so_does_every_larger_one(
     assert placed.size_bytes >= UNITS_PER_JOB_MIN * placed.stream.unit_bytes * jobs
     assert placed.offset_bytes % ALIGN_BYTES == 0
     assert placed.offset_bytes + placed.size_bytes <= size
+
+
+def test_contiguous_buffers_are_skipped_where_the_host_gives_none() -> None:
+    contiguous = a_workload(name="contiguous", streams=(a_stream(buffers="contiguous"),))
+    target = a_target()
+    asked = (a_workload(), contiguous)
+    for reason, skipped in (("", []), ("pages are off", ["contiguous"])):
+        got = make_plan(
+            asked, target, repetitions=1, seed=1, may_write=True, why_not_contiguous=reason
+        )
+        assert [one.workload for one in got.skipped] == skipped
+        assert all(reason in one.reason for one in got.skipped)

@@ -169,6 +169,7 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
         direct=not arguments.buffered,
         may_write=spec.own_file or arguments.destroy is not None,
         huge_pages_free=None if only_shown else probe.huge_pages_free(),
+        why_not_contiguous="" if only_shown else probe.why_not_contiguous(),
         runtime_s=runtime,
         span_bytes=(span or target.DEFAULT_SIZE_BYTES) if default else span,
     )

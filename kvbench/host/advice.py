@@ -83,6 +83,13 @@ def _host(known: dict[str, str]) -> Iterator[Advice]:
             text="no huge pages are free, so workloads with buffers on huge pages are skipped",
             command="sysctl vm.nr_hugepages=64  (keeps 128 MiB away from everything else)",
         )
+    if known.get("transparent_huge_pages") == "never":
+        yield Advice(
+            severity="note",
+            text="transparent huge pages are switched off, so workloads with contiguous buffers "
+            "are skipped",
+            command="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        )
     if known.get("virtual_machine", "no").startswith("yes"):
         yield Advice(
             severity="note",

@@ -31,10 +31,12 @@ __all__ = [
     "mounts",
     "supports_direct",
     "target_facts",
+    "why_not_contiguous",
 ]
 
 TOOL_TIMEOUT_S = 20.0
 _PAGE_BYTES = 4096
+_GLIBC_MIN = (2, 35)  # the first that can ask for transparent huge pages
 _BLKID_NOTHING, _BLKID_AMBIVALENT = 2, 8  # exit codes of blkid -p
 
 
@@ -104,6 +106,34 @@ def huge_pages_free(machine: Machine = MACHINE) -> int:
     """Return the reserved huge pages of 2 MiB that nobody uses; 0 when that cannot be known."""
     known = {fact.name: fact.value for fact in survey.host_facts(machine)}
     return int(known.get("huge_pages_free") or 0)
+
+
+def why_not_contiguous(machine: Machine = MACHINE) -> str:
+    """Return why buffers cannot be on transparent huge pages, "" when they can."""
+    known = {fact.name: fact.value for fact in survey.host_facts(machine)}
+    if known.get("transparent_huge_pages") == "never":
+        return (
+            "transparent huge pages are switched off "
+            "(echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
+        )
+    return glibc_problem(_glibc())
+
+
+def glibc_problem(name: str) -> str:
+    """Return why a C library ("glibc 2.36") cannot ask for huge pages, "" when it can.  Pure."""
+    library, _, version = name.partition(" ")
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    if library == "glibc" and len(numbers) == 2 and tuple(numbers) >= _GLIBC_MIN:
+        return ""
+    wanted = ".".join(map(str, _GLIBC_MIN))
+    return f"they need glibc {wanted} or later, here is {name or 'another C library'}"
+
+
+def _glibc() -> str:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError):
+        return ""
 
 
 def supports_direct(path: str, machine: Machine = MACHINE) -> tuple[bool, str]:

@@ -31,6 +31,7 @@ def make_plan(
     direct: bool = True,
     may_write: bool,
     huge_pages_free: int | None = None,
+    why_not_contiguous: str = "",
     runtime_s: float | None = None,
     span_bytes: int | None = None,
 ) -> Plan:
@@ -47,6 +48,8 @@ def make_plan(
         may_write: without it workloads that write are skipped, with the reason.
         huge_pages_free: reserved 2 MiB pages that nobody uses; workloads that need more of them
             are skipped, with the reason.  None skips none.
+        why_not_contiguous: why this host gives no contiguous buffers; workloads that ask for
+            them are skipped with it.  "" when it does.
         runtime_s: overrides the runtime of every workload.
         span_bytes: only the first so many bytes of the target are used.
 
@@ -69,6 +72,8 @@ def make_plan(
         reason = _why_not(workload, target, may_write=may_write, engine=engine)
         if reason is None and huge_pages_free is not None:
             reason = _why_no_memory(workload, huge_pages_free)
+        if reason is None and why_not_contiguous and _contiguous(workload):
+            reason = f"its buffers cannot be contiguous here: {why_not_contiguous}"
         if reason:
             skipped.append(Skipped(workload=workload.name, reason=reason))
         else:
@@ -148,6 +153,14 @@ def huge_pages_needed(streams: Iterable[Stream]) -> int:
         stream.jobs * (1 - -(stream.queue_depth * stream.max_block_bytes + 8191) // HUGE_PAGE_BYTES)
         for stream in streams
         if stream.buffers == "huge"
+    )
+
+
+def _contiguous(workload: Workload) -> bool:
+    return any(
+        stream.buffers == "contiguous"
+        for streams, _ in points(workload.streams, workload.sweep)
+        for stream in streams
     )
 
 

@@ -50,6 +50,7 @@ def test_a_good_machine_gets_no_advice_and_nothing_known_neither() -> None:
         ("cpu_governor", "performance, powersave", "spoils", "-g performance"),
         ("memory_available_bytes", str(GIB), "spoils", "1 GiB of memory"),
         ("huge_pages_free", "0", "note", "sysctl vm.nr_hugepages=64"),
+        ("transparent_huge_pages", "never", "note", "echo madvise > /sys/kernel/mm"),
         ("cgroup_cpus", "1.5", "spoils", "1.5 CPUs"),
         ("virtual_machine", "yes (KVM)", "note", "virtual machine"),
         ("scheduler", "mq-deadline", "spoils", "echo none > /sys/block/nvme0n1/queue/scheduler"),

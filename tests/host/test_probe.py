@@ -227,3 +227,21 @@ def test_a_loop_device_and_its_partition_are_identified(tmp_path: Path) -> None:
             assert part.device_number != identity.device_number
             assert probe.device_under(part) == Path(partition).name
             assert probe.device_counters(Path(partition).name) is not None
+
+
+@pytest.mark.parametrize(
+    ("library", "works"),
+    [
+        ("glibc 2.35", True),
+        ("glibc 2.36.9", True),
+        ("glibc 3.0", True),
+        ("glibc 2.9", False),
+        ("glibc 2.34", False),
+        ("musl 1.2", False),
+        ("", False),
+    ],
+)
+def test_contiguous_buffers_need_a_glibc_that_asks_for_huge_pages(
+    library: str, works: bool
+) -> None:
+    assert (probe.glibc_problem(library) == "") is works
