@@ -4,7 +4,6 @@
 """
 
 import hashlib
-from math import gcd
 
 from msgspec import Struct
 
@@ -76,14 +75,10 @@ def _pattern(stream: Stream) -> list[Option]:
 def _mix(stream: Stream) -> str:
     """Return the sizes and their shares.
 
-    fio cuts every size down to a multiple of the smallest one listed (seen: 1536 became 1024), so
-    where that would change a size their common grain is listed too, with a share of nothing.
+    All are multiples of the smallest (the loader refuses others): fio cuts sizes down to that, and
+    where no size of a mix fits before the end of the span it draws sizes for ever.
     """
-    shares = [(share.size_bytes, share.percent) for share in stream.block_mix]
-    grain = gcd(*(size for size, _ in shares))
-    if grain < stream.min_block_bytes:
-        shares.insert(0, (grain, 0))
-    return ":".join(f"{size}/{percent}" for size, percent in shares)
+    return ":".join(f"{share.size_bytes}/{share.percent}" for share in stream.block_mix)
 
 
 def _span(placed: Placed) -> list[Option]:

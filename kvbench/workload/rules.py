@@ -95,6 +95,13 @@ def _blocks(stream: Stream) -> Iterable[Breach]:
                 message=f"{size} bytes is not a multiple of {BLOCK_GRAIN}",
                 hint="an SSD is addressed in logical blocks; give the cover of an odd-sized row",
             )
+    odd = [size for size in sizes if size % min(sizes)]
+    if odd:
+        yield Breach(
+            field=key,
+            message=f"{odd[0]} bytes is not a multiple of the smallest size, {min(sizes)}",
+            hint="fio would cut it down to one",
+        )
     if len(set(sizes)) < len(sizes):
         yield Breach(field=key, message="names the same size twice")
     percent = sum(share.percent for share in stream.block_mix)
@@ -179,6 +186,12 @@ def _places(stream: Stream) -> Iterable[Breach]:
             yield Breach(field="align", message='needs pattern = "random"')
         if align % BLOCK_GRAIN:
             yield Breach(field="align", message=f"{align} is not a multiple of {BLOCK_GRAIN}")
+        if align < stream.min_block_bytes:
+            yield Breach(
+                field="align",
+                message=f"{align} is finer than the smallest block, {stream.min_block_bytes}",
+                hint="fio would draw a place at the very end where no block fits, and hang",
+            )
     if stride is not None:
         if stream.pattern != "sequential":
             yield Breach(field="stride", message='needs pattern = "sequential"')
@@ -189,11 +202,11 @@ def _places(stream: Stream) -> Iterable[Breach]:
                 f"is, not {stride}",
                 hint="it is the distance from the start of one I/O to the start of the next",
             )
-    if stream.payload_bytes is not None and stream.payload_bytes > stream.min_block_bytes:
+    if stream.payload_bytes is not None and stream.payload_bytes > stream.mean_block_bytes:
         yield Breach(
             field="payload",
-            message=f"{stream.payload_bytes} bytes do not fit into an I/O of "
-            f"{stream.min_block_bytes}",
+            message=f"{stream.payload_bytes} bytes are more than the mean I/O, "
+            f"{stream.mean_block_bytes:g}",
         )
 
 

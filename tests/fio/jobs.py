@@ -93,10 +93,11 @@ def did(fio: str, cell: Cell, folder: Path, *, ios: int = 2000) -> dict[str, lis
     when an I/O is issued decides nothing of where it goes.
     """
     depth = {} if any(p.stream.barrier for p in cell.placed) else {"queue_depth": 1}
-    at_once = {"rate_iops": None, "burst_ios": None, "pause_s": None}
+    at_once = {"burst_ios": None, "pause_s": None}
     load = {"load": None} if cell.load else {}
     cell = msgspec.structs.replace(on_null(cell, jobs=1, **depth, **at_once), **load)
     text = render(cell, "/data/target")
+    text = re.sub(r"^rate_(iops|process)=.*\n", "", text, flags=re.MULTILINE)
     text = text.replace("time_based=1\n", "time_based=0\n")  # or number_ios starts over for ever
     for placed in cell.placed:
         name = placed.stream.name

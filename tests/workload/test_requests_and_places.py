@@ -32,8 +32,17 @@ def test_what_the_gpu_computes_is_said_per_step(tmp_path: Path) -> None:
 
 
 def test_a_mix_may_start_at_finer_places_than_its_blocks(tmp_path: Path) -> None:
-    stream = load(tmp_path, stream="align = 512\npayload = 656").streams[0]
+    mix = 'block_mix = [{ size = "512B", percent = 50 }, { size = "1KiB", percent = 50 }]'
+    text = TOP + READS.replace('block_size = "4KiB"', mix) + "align = 512\npayload = 656\n"
+    stream = load_workload(write(tmp_path, text)).streams[0]
     assert (stream.align_bytes, stream.payload_bytes) == (512, 656)
+
+
+def test_a_mix_is_of_multiples_of_its_smallest_size_as_fio_cuts_others(tmp_path: Path) -> None:
+    mix = 'block_mix = [{ size = "1KiB", percent = 75 }, { size = 1536, percent = 25 }]'
+    text = TOP + READS.replace('block_size = "4KiB"', mix)
+    with pytest.raises(UsageError, match="1536 bytes is not a multiple of the smallest size"):
+        load_workload(write(tmp_path, text))
 
 
 def test_a_stride_is_what_one_position_covers(tmp_path: Path) -> None:
@@ -83,9 +92,10 @@ def test_victims_and_aggressors_make_a_matrix(tmp_path: Path) -> None:
         ),
         ("prefetch_steps = 2", "prefetch_steps", "needs compute_per_step"),
         ("align = 100", "align", "from 512"),
-        ("align = 513", "align", "not a multiple of 512"),
+        ("align = 4097", "align", "not a multiple of 512"),
+        ("align = 512", "align", "finer than the smallest block"),
         ("stride = '1MiB'", "stride", 'needs pattern = "sequential"'),
-        ("payload = 5000", "payload", "do not fit"),
+        ("payload = 5000", "payload", "more than the mean I/O"),
         ("burst_ios = 4", "burst_ios", "need each other"),
         ("pause = 1", "burst_ios", "need each other"),
         ("pause = '0s'\nburst_ios = 4", "pause", "from 1e-06"),
