@@ -85,6 +85,13 @@ def point_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
         )
 
 
+def _unmet(field: str, needs: Iterable[tuple[bool, str, str]]) -> Iterable[Breach]:
+    """Yield what is not there of (whether it is, what is needed, why)."""
+    for met, need, why in needs:
+        if not met:
+            yield Breach(field=field, message=f"needs {need}", hint=why)
+
+
 def _blocks(stream: Stream) -> Iterable[Breach]:
     sizes = [share.size_bytes for share in stream.block_mix]
     key = "block_size" if len(sizes) == 1 else "block_mix"
@@ -156,9 +163,7 @@ def _barrier(stream: Stream, ramp_s: float) -> Iterable[Breach]:
         (stream.shape == "latency", 'shape = "latency"', "the batch decides how fio submits"),
         (stream.write_policy != "fsync", "no fsync", "a flush would stand between the batches"),
     )
-    for met, need, why in needs:
-        if not met:
-            yield Breach(field="barrier", message=f"needs {need}", hint=why)
+    yield from _unmet("barrier", needs)
 
 
 def _requests(stream: Stream) -> Iterable[Breach]:
@@ -281,9 +286,7 @@ def _bursts(stream: Stream) -> Iterable[Breach]:
         (stream.rate_iops is None, "a closed loop (no rate_iops)", "a burst is its own pace"),
         (stream.shape == "latency", 'shape = "latency"', "a stream that pauses has no peak"),
     )
-    for met, need, why in needs:
-        if not met:
-            yield Breach(field="burst_ios", message=f"needs {need}", hint=why)
+    yield from _unmet("burst_ios", needs)
 
 
 def _buffered(stream: Stream) -> Iterable[Breach]:
@@ -297,9 +300,7 @@ def _buffered(stream: Stream) -> Iterable[Breach]:
         (stream.shape == "latency", 'shape = "latency"', "registered buffers are for O_DIRECT"),
         (stream.buffers == "scattered", 'buffers = "scattered"', "the data is copied anyway"),
     )
-    for met, need, why in needs:
-        if not met:
-            yield Breach(field="buffered", message=f"needs {need}", hint=why)
+    yield from _unmet("buffered", needs)
 
 
 def _trims(stream: Stream) -> Iterable[Breach]:

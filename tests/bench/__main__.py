@@ -10,9 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -20,18 +18,15 @@ import msgspec
 from kvbench import target
 from kvbench.fio.jobfile import render
 from kvbench.fio.probe import FioTool, find_fio
-from kvbench.host import probe
 from kvbench.measure.run import measure_run
 from kvbench.plan import Plan, TargetSpec, make_plan
-from kvbench.session import run_plan
 from kvbench.store import layout
 from kvbench.store.read import read_run
-from kvbench.store.records import FORMAT, CellRecord, RunRecord
-from kvbench.store.write import RunWriter
+from kvbench.store.records import CellRecord, RunRecord
 from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
 from tests.bench.calibrate import calibrate
-from tests.bench.silent import Silent
+from tests.bench.silent import run_silently
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -56,33 +51,11 @@ def one_cell_plan(workload: str, path: Path, *, direct: bool, seed: int) -> Plan
 
 def through_kvbench(plan: Plan, tool: FioTool, folder: Path) -> tuple[float, float]:
     """Run the plan's cell and return its IOPS and the wall seconds beyond ramp and runtime."""
-    identity = probe.identify(plan.target.path)
-    record = RunRecord(
-        format=FORMAT,
-        run_id=layout.run_id(datetime.now(UTC), ""),
-        kvbench_version="bench",
-        created_at="",
-        label="",
-        command=(),
-        plan=plan,
-        identity=identity,
-        written=target.prove(Path(plan.target.path), plan.target.size_bytes, direct=plan.direct),
-        facts=(),
-        fio_version=tool.version_text,
-    )
     started = time.monotonic()
-    writer = RunWriter.create(folder, record)
-    run_plan(
-        plan,
-        tool=tool,
-        identity=identity,
-        writer=writer,
-        observer=Silent(),
-        stop=threading.Event(),
-    )
+    run_folder = run_silently(plan, tool, folder)
     wall_s = time.monotonic() - started
     timing = plan.cells[0].timing
-    run = measure_run(read_run(writer.folder))
+    run = measure_run(read_run(run_folder))
     iops = next(m.value for m in run.cells[0].measurements if m.metric == "iops")
     if iops is None:
         sys.exit(f"the cell failed: {run.cells[0].findings}")

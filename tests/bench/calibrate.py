@@ -12,24 +12,18 @@ import random
 import statistics
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from kvbench import target
 from kvbench.fio.probe import FioTool
-from kvbench.host import probe
 from kvbench.measure.run import measure_run
 from kvbench.plan import Plan, TargetSpec, make_plan
-from kvbench.session import run_plan
-from kvbench.store import layout
 from kvbench.store.read import read_run
-from kvbench.store.records import FORMAT, RunRecord
-from kvbench.store.write import RunWriter
 from kvbench.units import GIB, MIB
 from kvbench.workload.catalog import find_workload
-from tests.bench.silent import Silent
+from tests.bench.silent import run_silently
 
 BLOCK_BYTES = 2 * MIB
 BLOCKS = 16  # of one request
@@ -74,29 +68,7 @@ def _requests(files: list[Path], draw: random.Random, times: list[float], places
 
 def kvbench_p50_s(plan: Plan, tool: FioTool, folder: Path) -> float:
     """Return the median request time of the plan's only cell."""
-    record = RunRecord(
-        format=FORMAT,
-        run_id=layout.run_id(datetime.now(UTC), ""),
-        kvbench_version="bench",
-        created_at="",
-        label="",
-        command=(),
-        plan=plan,
-        identity=probe.identify(plan.target.path),
-        written=target.prove(Path(plan.target.path), plan.target.size_bytes, direct=True),
-        facts=(),
-        fio_version=tool.version_text,
-    )
-    writer = RunWriter.create(folder, record)
-    run_plan(
-        plan,
-        tool=tool,
-        identity=record.identity,
-        writer=writer,
-        observer=Silent(),
-        stop=threading.Event(),
-    )
-    (cell,) = measure_run(read_run(writer.folder)).cells
+    (cell,) = measure_run(read_run(run_silently(plan, tool, folder))).cells
     found = next((m for m in cell.measurements if m.metric == "request_p50"), None)
     if found is None or found.value is None:
         raise SystemExit(f"the cell failed: {cell.findings} {found}")

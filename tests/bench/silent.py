@@ -1,8 +1,18 @@
-"""An observer of a run that shows nothing."""
+"""A run without a command line: its record, and an observer that shows nothing."""
 
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kvbench import target
 from kvbench.fio.launch import LiveCounters
-from kvbench.plan import Cell
-from kvbench.store.records import CellRecord
+from kvbench.fio.probe import FioTool
+from kvbench.host import probe
+from kvbench.plan import Cell, Plan
+from kvbench.session import run_plan
+from kvbench.store import layout
+from kvbench.store.records import FORMAT, CellRecord, RunRecord
+from kvbench.store.write import RunWriter
 
 
 class Silent:
@@ -16,3 +26,30 @@ class Silent:
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
         """Nothing to show."""
+
+
+def run_silently(plan: Plan, tool: FioTool, folder: Path) -> Path:
+    """Run ``plan`` and return the folder of the run."""
+    record = RunRecord(
+        format=FORMAT,
+        run_id=layout.run_id(datetime.now(UTC), ""),
+        kvbench_version="bench",
+        created_at="",
+        label="",
+        command=(),
+        plan=plan,
+        identity=probe.identify(plan.target.path),
+        written=target.prove(Path(plan.target.path), plan.target.size_bytes, direct=plan.direct),
+        facts=(),
+        fio_version=tool.version_text,
+    )
+    writer = RunWriter.create(folder, record)
+    run_plan(
+        plan,
+        tool=tool,
+        identity=record.identity,
+        writer=writer,
+        observer=Silent(),
+        stop=threading.Event(),
+    )
+    return writer.folder
