@@ -165,6 +165,10 @@ def _check_memory(plan: Plan) -> None:
             f"this run needs {needed} huge pages of 2 MiB and {free} are free",
             hint=f"sysctl vm.nr_hugepages={needed}",
         )
+    streams = [p.stream for cell in plan.cells for p in cell.placed]
+    reason = probe.why_not_contiguous()
+    if reason and any(stream.buffers == "contiguous" for stream in streams):
+        raise EnvironmentMissing(f"this run needs contiguous buffers: {reason}")
 
 
 def _check_engine(plan: Plan, tool: FioTool, identity: Identity) -> None:
