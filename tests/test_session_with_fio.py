@@ -87,7 +87,8 @@ def test_contiguous_buffers_reach_the_device_as_one_request(
         {"pattern": "sequential", "stride_bytes": 64 * KIB},
         {
             "block_mix": (
-                BlockShare(size_bytes=1024, percent=75),
+                BlockShare(size_bytes=512, percent=1),
+                BlockShare(size_bytes=1024, percent=74),
                 BlockShare(size_bytes=1536, percent=25),
             ),
             "align_bytes": 512,
