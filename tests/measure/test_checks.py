@@ -215,6 +215,14 @@ def test_a_batch_waits_in_submission_by_design() -> None:
     assert found(evidence(cell(stream(queue_depth=8)), job(read=blocked))) == {"submission-bound"}
 
 
+def test_an_open_loop_near_its_peak_is_doubted_for_blocked_submission_not_thrown_away() -> None:
+    blocked = direction(10_000, mean_us=790, slat=latency(95, 10_000))
+    open_loop = stream(queue_depth=8, rate_iops=10_000.0)
+    findings = findings_of(evidence(cell(open_loop), job(read=blocked)))
+    severities = {f.severity for f in findings if f.check == "submission-bound"}
+    assert severities == {"doubt"}
+
+
 def paced(rate: float, ios: int, depth: int = 8, **levels: float) -> Evidence:
     percent = {name.removeprefix("at_"): share for name, share in levels.items()}
     return evidence(
