@@ -47,6 +47,9 @@ def test_a_mix_is_of_multiples_of_its_smallest_size_as_fio_cuts_others(tmp_path:
 
 def test_a_stride_is_what_one_position_covers(tmp_path: Path) -> None:
     text = TOP + READS.replace('"random"', '"sequential"') + "stride = '32MiB'\n"
+    with pytest.raises(UsageError, match=r"stride: needs timing\.ramp = 0"):
+        load_workload(write(tmp_path, text))
+    text += NO_RAMP
     stream = load_workload(write(tmp_path, text)).streams[0]
     assert stream.unit_bytes == 32 * 1024**2
 
