@@ -1,1 +1,1 @@
-"""Arithmetic on arrays.  Imports numpy and nothing of kvbench."""
+"""Arithmetic on arrays.  Imports numpy, scipy and nothing of kvbench."""

@@ -1,0 +1,264 @@
+"""Samples side by side -> verdicts.  Pure.
+
+A verdict needs effect and evidence: BETTER or WORSE an effect beyond the margin and a p-value that
+holds after correction for all tests; SAME an interval inside the margin.  Everything else is
+UNCLEAR, with what is in the way.
+"""
+
+from collections.abc import Sequence
+from math import exp
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kvbench.compare.model import Change, Sample, Verdict
+from kvbench.measure.model import Summary
+from kvbench.metrics import Better
+from kvbench.stats import rank_sum, series, two_sample
+from kvbench.stats.two_sample import TwoSample
+
+DRIFT_CHANCE = 0.02  # two-sided; one order in fifty looks like a trend by luck
+DRIFT_SHARE_MIN = 0.02  # a smaller rise over the whole run is nobody's concern
+LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
+
+Sides = Literal["one", "two"]  # asked for "worse" only (a gate), or for "different"
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One pair of samples to be judged; ``blocked`` says why it must not be."""
+
+    a: Sample | None
+    b: Sample | None
+    better: Better
+    margin: float
+    blocked: str = ""
+    interleaved: bool = False  # both drifted together, so a drift explains no difference
+
+
+def sample_of(summary: Summary) -> Sample:
+    """Return the sample that a summary holds, with what its values tell about themselves."""
+    odd = series.outliers(summary.values)
+    trend = series.drift(summary.values)
+    drift = None
+    if trend is not None and trend.p <= DRIFT_CHANCE and abs(trend.change) >= DRIFT_SHARE_MIN:
+        drift = trend.change
+    notes = []
+    if odd:
+        places = ", ".join(str(place + 1) for place in odd)
+        notes.append(f"outlier in value {places} of {summary.n}; it counts like the others")
+    if drift is not None:
+        notes.append(f"drifts by {100 * drift:+.0f} % over its {summary.n} repetitions")
+    return Sample(
+        values=summary.values,
+        median=summary.median,
+        low=summary.low,
+        high=summary.high,
+        interval=summary.interval,
+        n=summary.n,
+        io_count=summary.io_count,
+        excluded=summary.excluded,
+        censored=summary.censored,
+        reason=summary.reason,
+        doubts=summary.doubts,
+        outliers=odd,
+        drift=drift,
+        notes=tuple(notes),
+    )
+
+
+def judge(
+    questions: Sequence[Question], chance: float, *, sides: Sides, tests: int | None = None
+) -> list[Change]:
+    """Return one change per question, corrected for all of them together.
+
+    Args:
+        questions: one family of tests.
+        chance: the error allowed over the family.
+        sides: "one" asks only whether b is worse; its PASS needs one bound inside the margin.
+        tests: the size of the family, where it is larger than what could be tested of it.
+    """
+    tested = [_test(question, chance) for question in questions]
+    known = [place for place, test in enumerate(tested) if test is not None]
+    count = max(len(known), tests or 0)
+    worse: dict[int, float] = {}
+    better: dict[int, float] = {}
+    spare = [1.0] * (count - len(known))
+    for target, toward in ((worse, True), (better, False)):
+        p = []
+        for place in known:
+            test = tested[place]
+            assert test is not None  # noqa: S101 - known holds those that are not
+            raises = (questions[place].better == "lower") is toward
+            one = test.p_larger if raises else test.p_smaller
+            p.append(min(1.0, 2 * one) if sides == "two" else one)
+        target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
+    return [
+        _change(question, test, worse.get(place, 1.0), better.get(place, 1.0), chance, sides, count)
+        for place, (question, test) in enumerate(zip(questions, tested, strict=True))
+    ]
+
+
+def _test(question: Question, chance: float) -> TwoSample | None:
+    a, b = question.a, question.b
+    if question.better == "neither" or a is None or b is None or not a.values or not b.values:
+        return None
+    return two_sample.compare(a.values, b.values, 1 - chance)
+
+
+def _change(
+    question: Question,
+    test: TwoSample | None,
+    p_worse: float,
+    p_better: float,
+    chance: float,
+    sides: Sides,
+    count: int,
+) -> Change:
+    a, b = question.a, question.b
+    if a is None or b is None or not a.values or not b.values:
+        return Change(verdict="MISSING", reason=_missing(a, b), margin=question.margin)
+    if question.better == "neither" or test is None:
+        return Change(verdict="UNCLEAR", reason="no direction of it is better")
+    change = Change(
+        verdict="UNCLEAR",
+        reason="",
+        kind=test.kind,
+        estimate=test.estimate,
+        low=test.low,
+        high=test.high,
+        p=min(p_worse, p_better),
+        margin=question.margin,
+        doubts=_doubts(a, b),
+    )
+    if question.blocked:
+        return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
+    if a.censored or b.censored:
+        return replace(change, reason="beyond what fio sees, so its size is not known")
+    verdict, reason = _verdict(question, test, p_worse, p_better, chance, sides)
+    if verdict != "UNCLEAR":
+        return replace(change, verdict=verdict, reason=reason)
+    one_sided = chance / (2 if sides == "two" else 1)
+    least = rank_sum.smallest_n(one_sided / max(1, count))
+    fewest = min(len(a.values), len(b.values))
+    if not reason:
+        reason = _why_open(test, question, fewest, least)
+    more = two_sample.more_repetitions(
+        a.values, b.values, _limits(question, test, sides), one_sided / max(1, count)
+    )
+    return replace(change, reason=reason, more=more)
+
+
+def _verdict(
+    question: Question,
+    test: TwoSample,
+    p_worse: float,
+    p_better: float,
+    chance: float,
+    sides: Sides,
+) -> tuple[Verdict, str]:
+    """Return the verdict; for UNCLEAR a reason only where it is not the size of the samples."""
+    allowed = chance * (1 + rank_sum.SLACK)
+    lower_is_better = question.better == "lower"
+    up, down = _margins(question, test)
+    shift = _shift(test)
+    beyond_worse = shift > up if lower_is_better else shift < -down
+    beyond_better = shift < -down if lower_is_better else shift > up
+    drifted = _drifted(question, test)
+    if beyond_worse and p_worse <= allowed:
+        return ("UNCLEAR", drifted) if drifted else ("WORSE", "")
+    if beyond_better and p_better <= allowed:
+        return ("UNCLEAR", drifted) if drifted else ("BETTER", "")
+    if drifted:
+        return "UNCLEAR", drifted
+    bound = chance / (2 if sides == "two" else 1) * (1 + rank_sum.SLACK)
+    if _all_equal(question):
+        least = rank_sum.smallest_n(bound)
+        enough = least is not None and min(test.n_a, test.n_b) >= least
+        return ("SAME", "") if enough else ("UNCLEAR", "")
+    not_worse = test.p_below(up) if lower_is_better else test.p_beyond(-down)
+    not_better = test.p_beyond(-down) if lower_is_better else test.p_below(up)
+    if not_worse <= bound and (sides == "one" or not_better <= bound):
+        return "SAME", ""
+    return "UNCLEAR", ""
+
+
+def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
+    """Return how far up and how far down is inside the margin, on the scale of the test.
+
+    A rate that may lose 5 % and a latency that may gain 5 % have the same room in logarithms.
+    """
+    if test.kind == "ratio":
+        room = two_sample.ratio_shift(question.margin)
+        return room, room
+    medians = [abs(s.median or 0.0) for s in (question.a, question.b) if s is not None]
+    room = question.margin * max(medians)
+    return room, room
+
+
+def _limits(question: Question, test: TwoSample, sides: Sides) -> list[float]:
+    up, down = _margins(question, test)
+    if sides == "two":
+        return [up, -down]
+    return [up] if question.better == "lower" else [-down]
+
+
+def _shift(test: TwoSample) -> float:
+    return two_sample.ratio_shift(test.estimate - 1) if test.kind == "ratio" else test.estimate
+
+
+def _all_equal(question: Question) -> bool:
+    a, b = question.a, question.b
+    return a is not None and b is not None and len({*a.values, *b.values}) == 1
+
+
+def _drifted(question: Question, test: TwoSample) -> str:
+    """Return why a drift stands in the way of any verdict, "" when none does."""
+    if question.interleaved:
+        return ""
+    change = abs(_shift(test)) if test.kind == "ratio" else 0.0
+    for name, sample in (("first", question.a), ("other", question.b)):
+        drift = sample.drift if sample else None
+        if drift is None:
+            continue
+        room = max(question.margin, LIKE_DRIFT_SHARE * change)
+        if abs(drift) > room:
+            return (
+                f"not steady: the {name} run drifts by {100 * drift:+.0f} % over its "
+                "repetitions, which may be all of the difference"
+            )
+    return ""
+
+
+def _why_open(test: TwoSample, question: Question, fewest: int, least: int | None) -> str:
+    if fewest == 1:
+        return "one repetition has no spread, so no verdict is possible"
+    if least is not None and fewest < least:
+        return f"{fewest} repetitions cannot decide among so many numbers: {least} can"
+    if test.low is None or test.high is None:
+        return "too few repetitions for an interval"
+    if test.kind == "difference":
+        return "the difference is within its own spread"
+    margin = 100 * question.margin
+    worst = test.high if question.better == "lower" else 1 / test.low
+    if worst <= exp(two_sample.ratio_shift(question.margin)):
+        return f"it may be better by more than {margin:g} %, or not"
+    return f"it may be worse by more than {margin:g} %, or not"
+
+
+def _missing(a: Sample | None, b: Sample | None) -> str:
+    lacking = [
+        f"{name}: {'not in this run' if sample is None else sample.reason or 'no value'}"
+        for name, sample in (("first", a), ("other", b))
+        if sample is None or not sample.values
+    ]
+    return "; ".join(lacking)
+
+
+def _doubts(a: Sample, b: Sample) -> tuple[str, ...]:
+    found = []
+    for name, sample in (("first", a), ("other", b)):
+        found += [f"{name}: {text}" for text in (*sample.doubts, *sample.notes)]
+        if sample.excluded:
+            found.append(f"{name}: {sample.excluded} repetitions do not count")
+    return tuple(found)

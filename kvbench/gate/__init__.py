@@ -1,0 +1,1 @@
+"""A comparison x a policy -> one verdict that a pipeline can stand on."""

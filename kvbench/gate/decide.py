@@ -1,0 +1,189 @@
+"""Baseline, candidate and policy -> Gate.  Pure.
+
+PASS needs every gated number inside its margin, every required level met and both runs whole.
+WORSE needs effect and evidence, corrected over all gated numbers.  What is in between is UNCLEAR:
+nothing is ever passed for want of evidence.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from kvbench.compare.aspects import blocked, differences
+from kvbench.compare.join import Paired, changes_of, pair, sides_of
+from kvbench.compare.model import Change, Sample, Side
+from kvbench.compare.policy import Policy, RequiredLevel
+from kvbench.errors import UsageError
+from kvbench.gate.model import Gate, GateRow, Outcome, RequiredRow, RowVerdict, Ungated
+from kvbench.measure.model import MeasuredRun
+from kvbench.measure.roles import Judgement
+from kvbench.metrics import METRICS
+from kvbench.stats import rank_sum
+
+
+def decide(
+    baseline: MeasuredRun,
+    candidate: MeasuredRun,
+    policy: Policy,
+    judgement: Judgement,
+    *,
+    looks: int = 1,
+    interleaved: bool = False,
+) -> Gate:
+    """Return what may be said of ``candidate`` against ``baseline``.
+
+    Args:
+        baseline: the run that is known to be good.
+        candidate: the run in question.
+        policy: margins, confidence, what is missing worth, what must not differ.
+        judgement: the candidate against the role cards.
+        looks: how often the candidate was measured for this decision.  The allowed error of a
+            second look is half, of a third a quarter: all looks together never have twice of it.
+        interleaved: both were measured turn by turn.
+
+    Raises:
+        UsageError: the two are the same run.
+    """
+    if baseline.record.run_id == candidate.record.run_id:
+        raise UsageError(
+            "baseline and candidate are the same run, which always agrees with itself",
+            where=candidate.record.run_id,
+            hint="measure the candidate anew",
+        )
+    runs = (baseline, candidate)
+    strict = _stricter(policy, looks)
+    found = tuple(differences([run.record for run in runs], policy))
+    pairs = [paired for paired in pair(runs, policy) if paired.wanted]
+    ungated = [paired for paired in pairs if _never_there(paired, policy)]
+    gated = [paired for paired in pairs if paired not in ungated]
+    changes = changes_of(gated, runs, found, strict, sides="one", interleaved=interleaved)
+    rows = tuple(_row(p, c[1]) for p, c in zip(gated, changes, strict=True))
+    required = tuple(_required(policy.require, judgement))
+    sides = sides_of(runs)
+    outcome, reasons = _outcome(rows, required, sides, blocked(found, 1), policy)
+    open_rows = [row.change for row in rows if row.verdict == "UNCLEAR"]
+    return Gate(
+        outcome=outcome,
+        sides=(sides[0], sides[1]),
+        differences=found,
+        rows=rows,
+        ungated=tuple(Ungated(key=p.key, reason=_why_ungated(p)) for p in ungated),
+        required=required,
+        reasons=reasons,
+        confidence=policy.confidence,
+        decides_from_n=rank_sum.smallest_n(strict.chance / max(1, len(gated))),
+        more=_more(open_rows),
+        policy=policy.name,
+        looks=looks,
+    )
+
+
+def _stricter(policy: Policy, looks: int) -> Policy:
+    return replace(policy, confidence=1 - policy.chance / 2 ** (looks - 1))
+
+
+def _never_there(paired: Paired, policy: Policy) -> bool:
+    """Whether neither run can have the number, for want of I/Os and not because a cell failed.
+
+    A number that the policy asks for by name must be there.
+    """
+    if policy.names_metrics:
+        return False
+    return all(_too_few(sample) for sample in paired.samples)
+
+
+def _too_few(sample: Sample | None) -> bool:
+    return sample is not None and not sample.values and not sample.excluded
+
+
+def _why_ungated(paired: Paired) -> str:
+    reasons = dict.fromkeys(s.reason for s in paired.samples if s is not None)
+    return "; ".join(reason for reason in reasons if reason) or "no reason is given"
+
+
+def _row(paired: Paired, change: Change | None) -> GateRow:
+    assert change is not None  # noqa: S101 - only the baseline has none
+    verdicts: dict[str, RowVerdict] = {"BETTER": "PASS", "SAME": "PASS", "WORSE": "WORSE"}
+    verdicts |= {"UNCLEAR": "UNCLEAR", "MISSING": "MISSING", "INCOMPARABLE": "INCOMPARABLE"}
+    return GateRow(
+        key=paired.key,
+        role=paired.workload.role,
+        unit=METRICS[paired.key.metric].unit,
+        baseline=paired.samples[0],
+        candidate=paired.samples[1],
+        change=change,
+        verdict=verdicts[change.verdict],
+        improved=change.verdict == "BETTER",
+    )
+
+
+def _required(required: Sequence[RequiredLevel], judgement: Judgement) -> Iterator[RequiredRow]:
+    for one in required:
+        role = next((role for role in judgement.roles if role.role == one.role), None)
+        level = next((lv for lv in role.levels if lv.name == one.level), None) if role else None
+        score = (level.score or level.projected) if level else None
+        if level is None or score is None:
+            reason = f"the card {one.role} has no level {one.level} that could be read"
+            yield RequiredRow(required=one, verdict="cannot say", reason=reason)
+            continue
+        row = level.rows[score.decided_by]
+        reason = f"{row.workload}/{row.stream}.{row.metric} {row.bound.replace('_', ' ')} "
+        reason += f"{row.limit_text}: {row.verdict}"
+        if row.reason:
+            reason += f" ({row.reason})"
+        yield RequiredRow(required=one, verdict=score.verdict, reason=reason)
+
+
+def _outcome(
+    rows: Sequence[GateRow],
+    required: Sequence[RequiredRow],
+    sides: Sequence[Side],
+    block: str,
+    policy: Policy,
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Return the verdict over everything and what stands in the way of PASS, worst first."""
+    if block:
+        return "INCOMPARABLE", (block,)
+    by_verdict = {
+        verdict: [row for row in rows if row.verdict == verdict]
+        for verdict in ("WORSE", "MISSING", "INCOMPARABLE", "UNCLEAR")
+    }
+    fails: list[str] = []
+    opens: list[str] = []
+    missed = [row for row in required if row.verdict == "missed"]
+    unsaid = [row for row in required if row.verdict == "cannot say"]
+    if by_verdict["WORSE"]:
+        fails.append(f"{_count(by_verdict['WORSE'])} worse")
+    if missed:
+        fails.append(f"{len(missed)} required levels are missed")
+    if by_verdict["MISSING"] and policy.missing != "ignore":
+        text = f"{_count(by_verdict['MISSING'])} missing"
+        (fails if policy.missing == "fail" else opens).append(text)
+    if by_verdict["UNCLEAR"] and policy.unclear != "pass":
+        text = f"{_count(by_verdict['UNCLEAR'])} unclear"
+        (fails if policy.unclear == "fail" else opens).append(text)
+    if unsaid:
+        opens.append(f"nothing can be said of {len(unsaid)} required levels")
+    if by_verdict["INCOMPARABLE"]:
+        opens.append(f"{_count(by_verdict['INCOMPARABLE'])} not comparable")
+    for name, side in zip(("baseline", "candidate"), sides, strict=True):
+        if side.incomplete:
+            opens.append(f"the {name} is not whole: {side.incomplete}")
+    if not any(row.verdict == "PASS" for row in rows) and not (fails or opens):
+        opens.append("not one number is gated")
+    if fails:
+        return "FAIL", (*fails, *opens)
+    if opens:
+        only_incomparable = rows and all(row.verdict == "INCOMPARABLE" for row in rows)
+        return ("INCOMPARABLE" if only_incomparable else "UNCLEAR"), tuple(opens)
+    return "PASS", ()
+
+
+def _count(rows: Sequence[GateRow]) -> str:
+    return f"{len(rows)} {'number' if len(rows) == 1 else 'numbers'}"
+
+
+def _more(changes: Sequence[Change]) -> int | None:
+    """Return what the hungriest of the open numbers needs; None where one cannot be decided."""
+    found = [change.more for change in changes]
+    return max((m for m in found if m is not None), default=None) if None not in found else None

@@ -1,0 +1,13 @@
+"""One gated number in words.  Pure."""
+
+from kvbench.compare.words import change_words, sample_words
+from kvbench.gate.model import GateRow
+
+
+def row_words(row: GateRow) -> str:
+    """Return both values with n and interval, the change with its interval, and why."""
+    values = f"baseline {sample_words(row.baseline, row.unit)}, "
+    values += f"candidate {sample_words(row.candidate, row.unit)}"
+    changed = change_words(row.change, row.unit)
+    parts = [values, changed, row.change.reason]
+    return "; ".join(part for part in parts if part)

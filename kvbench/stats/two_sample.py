@@ -1,0 +1,161 @@
+"""Two samples of repetitions -> their ratio, its interval and the evidence.  Pure.
+
+The ratio is the Hodges-Lehmann estimate on logarithms: the median of all ratios b/a.  Its interval
+holds the ratios that the Mann-Whitney test does not refuse, so interval and test never contradict
+each other.  It was chosen over a bootstrap because it is exact for the three to twelve repetitions
+that people run, where a bootstrap is too sure of itself, and because it needs no random numbers:
+the same archive gives the same verdict.
+
+Where a value is not above zero there is no ratio, and the same is done with differences.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, exp, log, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvbench.stats import rank_sum
+
+Numbers = NDArray[np.float64]
+MORE_MAX = 200  # more repetitions than this are not advice
+_ROUNDING = 1e-12  # relative: two sums in another order are the same number
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoSample:
+    """Sample b against sample a.
+
+    ``kind`` "ratio": ``estimate`` is b/a, 1 is no change.  "difference": it is b - a in the unit of
+    the values, 0 is no change.  ``low`` and ``high`` are the interval at the confidence asked for;
+    None where the samples are too small for one.  ``p_larger`` and ``p_smaller`` are one-sided.
+    """
+
+    kind: Literal["ratio", "difference"]
+    estimate: float
+    low: float | None
+    high: float | None
+    p_larger: float
+    p_smaller: float
+    n_a: int
+    n_b: int
+    steps: Numbers  # all pairwise shifts, ascending; logarithms of ratios, or differences
+
+    def p_beyond(self, shift: float) -> float:
+        """Return the chance of this sample were the true shift at most ``shift``."""
+        return _p(self.steps > shift + _slack(shift), self.n_a, self.n_b)
+
+    def p_below(self, shift: float) -> float:
+        """Return the chance of this sample were the true shift at least ``shift``."""
+        return _p(self.steps < shift - _slack(shift), self.n_a, self.n_b)
+
+
+def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSample:
+    """Return ``b`` against ``a``.
+
+    Args:
+        a: shape (n_a,), one value per repetition.
+        b: shape (n_b,), in the same unit.
+        confidence: coverage of the two-sided interval, 0 to 1 (both excluded).
+
+    Raises:
+        ValueError: an empty sample, or a value that is not finite.
+    """
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if not left.size or not right.size:
+        raise ValueError("both samples need a value")
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise ValueError("a sample holds only finite values")
+    positive = bool((left > 0).all() and (right > 0).all())
+    if positive:
+        left, right = np.log(left), np.log(right)
+    steps = np.sort((right[None, :] - left[:, None]).ravel())
+    rank = rank_sum.edge_rank(left.size, right.size, (1 - confidence) / 2)
+    out = np.exp if positive else np.positive
+    return TwoSample(
+        kind="ratio" if positive else "difference",
+        estimate=float(out(np.median(steps))),
+        low=float(out(steps[rank - 1])) if rank else None,
+        high=float(out(steps[-rank])) if rank else None,
+        p_larger=_p(steps > _slack(0.0), left.size, right.size),
+        p_smaller=_p(steps < -_slack(0.0), left.size, right.size),
+        n_a=left.size,
+        n_b=right.size,
+        steps=steps,
+    )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values corrected for their number, in the order given, each at most 1.
+
+    Source: Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p_values, kind="stable")
+    corrected = [1.0] * len(order)
+    running = 0.0
+    for place, which in enumerate(order.tolist()):
+        running = max(running, min(1.0, (len(order) - place) * p_values[which]))
+        corrected[which] = running
+    return corrected
+
+
+def more_repetitions(
+    a: Sequence[float], b: Sequence[float], limits: Sequence[float], chance: float
+) -> int | None:
+    """Return about how many more repetitions per side would decide, None for more than is sane.
+
+    It takes the spread and the shift seen so far for the true ones, so it is a guess from few
+    values: the distance to the nearest limit against the standard error of a normal sample, with
+    the efficiency of the rank test (3/pi), at 80 % power.
+
+    Args:
+        a: shape (n_a,).
+        b: shape (n_b,).
+        limits: shifts (logarithms of ratios, or differences) that the interval must not hold.
+        chance: one-sided error allowed, already divided by the number of tests.
+    """
+    from scipy.stats import norm
+
+    test = compare(a, b, 0.95)
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if test.kind == "ratio":
+        left, right = np.log(left), np.log(right)
+    now = min(left.size, right.size)
+    least = rank_sum.smallest_n(chance)
+    if least is None:
+        return None
+    spread = sqrt((_variance(left) + _variance(right)) / 2)
+    shift = log(test.estimate) if test.kind == "ratio" else test.estimate
+    distance = min(abs(shift - limit) for limit in limits)
+    if spread == 0:
+        return max(1, least - now)
+    if distance == 0:
+        return None
+    asked = float(norm.ppf(1 - chance) + norm.ppf(0.8))
+    needed = max(least, ceil(2 * (asked * spread / distance) ** 2 * np.pi / 3))
+    return max(1, needed - now) if needed - now <= MORE_MAX else None
+
+
+def ratio_shift(share: float) -> float:
+    """Return the shift of a ratio that is ``share`` above 1, on the scale of ``steps``."""
+    return log(1 + share)
+
+
+def as_ratio(shift: float) -> float:
+    """Return the ratio that a shift of logarithms stands for."""
+    return exp(shift)
+
+
+def _variance(values: Numbers) -> float:
+    return float(values.var(ddof=1)) if values.size > 1 else 0.0
+
+
+def _p(pairs: NDArray[np.bool_], n_a: int, n_b: int) -> float:
+    # Equal values count for nobody: against equal odds that can only make p larger.
+    return rank_sum.p_of(float(pairs.sum()), n_a, n_b)
+
+
+def _slack(shift: float) -> float:
+    return _ROUNDING * max(1.0, abs(shift))
