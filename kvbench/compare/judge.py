@@ -6,7 +6,6 @@ UNCLEAR, with what is in the way.
 """
 
 from collections.abc import Sequence
-from math import exp
 from typing import Literal
 
 from msgspec import Struct
@@ -161,7 +160,7 @@ def _verdict(
     allowed = chance * (1 + rank_sum.SLACK)
     lower_is_better = question.better == "lower"
     up, down = _margins(question, test)
-    shift = _shift(test)
+    shift = test.shift
     beyond_worse = shift > up if lower_is_better else shift < -down
     beyond_better = shift < -down if lower_is_better else shift > up
     drifted = _drifted(question, test)
@@ -203,10 +202,6 @@ def _limits(question: Question, test: TwoSample, sides: Sides) -> list[float]:
     return [up] if question.better == "lower" else [-down]
 
 
-def _shift(test: TwoSample) -> float:
-    return two_sample.ratio_shift(test.estimate - 1) if test.kind == "ratio" else test.estimate
-
-
 def _all_equal(question: Question) -> bool:
     a, b = question.a, question.b
     return a is not None and b is not None and len({*a.values, *b.values}) == 1
@@ -216,7 +211,7 @@ def _drifted(question: Question, test: TwoSample) -> str:
     """Return why a drift stands in the way of any verdict, "" when none does."""
     if question.interleaved:
         return ""
-    change = abs(_shift(test)) if test.kind == "ratio" else 0.0
+    change = abs(test.shift) if test.kind == "ratio" else 0.0
     for name, sample in (("first", question.a), ("other", question.b)):
         drift = sample.drift if sample else None
         if drift is None:
@@ -240,8 +235,8 @@ def _why_open(test: TwoSample, question: Question, fewest: int, least: int | Non
     if test.kind == "difference":
         return "the difference is within its own spread"
     margin = 100 * question.margin
-    worst = test.high if question.better == "lower" else 1 / test.low
-    if worst <= exp(two_sample.ratio_shift(question.margin)):
+    room = 1 + question.margin
+    if (test.high <= room) if question.better == "lower" else (test.low * room >= 1):
         return f"it may be better by more than {margin:g} %, or not"
     return f"it may be worse by more than {margin:g} %, or not"
 

@@ -70,7 +70,7 @@ def _winner(
         return RoleWinner(
             role=role,
             winner=winner,
-            text=f"better than every other in at least {min(beaten)} of {len(rows)} primary numbers, "
+            text=f"better than every other in {min(beaten)} or more of {len(rows)} primary ones, "
             "worse in none",
         )
     if not decided:

@@ -21,6 +21,7 @@ from kvbench.stats import rank_sum
 
 Numbers = NDArray[np.float64]
 MORE_MAX = 200  # more repetitions than this are not advice
+LOG_RATIO_MAX = 700.0  # beyond it a ratio is no float; only denormal numbers lead there
 _ROUNDING = 1e-12  # relative: two sums in another order are the same number
 
 
@@ -35,6 +36,7 @@ class TwoSample:
 
     kind: Literal["ratio", "difference"]
     estimate: float
+    shift: float  # the estimate on the scale of ``steps``
     low: float | None
     high: float | None
     p_larger: float
@@ -73,12 +75,14 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSam
         left, right = np.log(left), np.log(right)
     steps = np.sort((right[None, :] - left[:, None]).ravel())
     rank = rank_sum.edge_rank(left.size, right.size, (1 - confidence) / 2)
-    out = np.exp if positive else np.positive
+    shift = float(np.median(steps))
+    shown = _as_ratio if positive else float
     return TwoSample(
         kind="ratio" if positive else "difference",
-        estimate=float(out(np.median(steps))),
-        low=float(out(steps[rank - 1])) if rank else None,
-        high=float(out(steps[-rank])) if rank else None,
+        estimate=shown(shift),
+        shift=shift,
+        low=shown(steps[rank - 1]) if rank else None,
+        high=shown(steps[-rank]) if rank else None,
         p_larger=_p(steps > _slack(0.0), left.size, right.size),
         p_smaller=_p(steps < -_slack(0.0), left.size, right.size),
         n_a=left.size,
@@ -127,8 +131,7 @@ def more_repetitions(
     if least is None:
         return None
     spread = sqrt((_variance(left) + _variance(right)) / 2)
-    shift = log(test.estimate) if test.kind == "ratio" else test.estimate
-    distance = min(abs(shift - limit) for limit in limits)
+    distance = min(abs(test.shift - limit) for limit in limits)
     if spread == 0:
         return max(1, least - now)
     if distance == 0:
@@ -143,9 +146,8 @@ def ratio_shift(share: float) -> float:
     return log(1 + share)
 
 
-def as_ratio(shift: float) -> float:
-    """Return the ratio that a shift of logarithms stands for."""
-    return exp(shift)
+def _as_ratio(shift: float) -> float:
+    return exp(min(shift, LOG_RATIO_MAX))
 
 
 def _variance(values: Numbers) -> float:

@@ -1,0 +1,212 @@
+"""Samples -> verdicts: effect and evidence, both or neither."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvbench.compare.judge import Question, Sides, judge
+from kvbench.compare.model import Change
+from kvbench.metrics import Better
+from tests.compare.samples import a_question, a_sample
+
+CASE = Path(__file__).parents[1] / "fixtures/cases/25-regression-gate-noise"
+CORNERS: dict[str, dict[str, Any]] = json.loads((CASE / "corner-cases.json").read_text())
+CHANCE = 0.05
+
+
+def one(question: Question, sides: Sides = "one") -> Change:
+    (change,) = judge([question], CHANCE, sides=sides)
+    return change
+
+
+def reports(name: str) -> list[dict[str, dict[str, Any]]]:
+    found: list[dict[str, dict[str, Any]]] = json.loads((CASE / f"{name}.json").read_text())
+    return found
+
+
+def judged(report: dict[str, dict[str, Any]]) -> dict[str, Change]:
+    questions = [a_question(m["baseline"], m["candidate"], m["better"]) for m in report.values()]
+    return dict(zip(report, judge(questions, CHANCE, sides="one"), strict=True))
+
+
+def test_a_device_against_itself_alarms_in_at_most_two_of_forty_reports() -> None:
+    every = [judged(report) for report in reports("forty-null-comparisons-same-device")]
+    assert len(every) == 40
+    alarms = [r for r in every if any(change.verdict == "WORSE" for change in r.values())]
+    assert len(alarms) <= 2
+
+
+def test_all_twenty_real_regressions_are_found_and_named() -> None:
+    every = [judged(report) for report in reports("twenty-real-regressions")]
+    assert len(every) == 20
+    for changes in every:
+        worse = {name for name, change in changes.items() if change.verdict == "WORSE"}
+        assert worse >= {"randwrite_iops", "read_p99_us"}
+        assert changes["seqread_MBps"].verdict == "BETTER"
+
+
+def test_thirteen_metrics_of_five_repetitions_can_never_alarm_and_say_so() -> None:
+    apart = a_question([100, 101, 99, 102, 98], [150, 151, 149, 152, 148])
+    changes = judge([apart] * 13, CHANCE, sides="one")
+    assert {change.verdict for change in changes} == {"UNCLEAR"}
+    assert "5 repetitions cannot decide" in changes[0].reason
+    assert "6 can" in changes[0].reason
+
+
+def corner(name: str) -> Change:
+    case = CORNERS[name]
+    values = [[v for v in case[side] if v is not None] for side in ("baseline", "candidate")]
+    return one(a_question(values[0], values[1], case["better"]))
+
+
+def test_one_run_each_allows_no_verdict_and_says_so() -> None:
+    change = corner("one-run-each")
+    assert change.verdict == "UNCLEAR"
+    assert "one repetition" in change.reason
+
+
+def test_a_baseline_of_zero_has_an_absolute_change() -> None:
+    change = corner("zero-baseline")
+    assert (change.kind, change.estimate) == ("difference", 2)
+    assert change.verdict in ("UNCLEAR", "WORSE")
+
+
+def test_a_metric_that_vanished_is_missing() -> None:
+    change = corner("missing-metric")
+    assert change.verdict == "MISSING"
+    assert change.reason
+
+
+def test_equal_values_are_the_same_without_a_nan() -> None:
+    change = corner("identical-values")
+    assert (change.verdict, change.estimate) == ("SAME", 1)
+
+
+def test_a_latency_that_fell_is_better() -> None:
+    assert corner("better-direction").verdict == "BETTER"
+
+
+def test_one_outlier_is_told_and_is_no_regression() -> None:
+    change = corner("one-outlier")
+    assert change.verdict == "UNCLEAR"
+    assert change.estimate == pytest.approx(1, abs=0.02)
+    assert any("outlier" in doubt for doubt in change.doubts)
+
+
+def test_two_modes_are_no_regression() -> None:
+    assert corner("bimodal").verdict == "UNCLEAR"
+
+
+def test_a_drifting_baseline_is_refused_with_the_drift() -> None:
+    change = corner("drift")
+    assert change.verdict == "UNCLEAR"
+    assert "not steady" in change.reason
+    assert "first run drifts" in change.reason
+
+
+def test_a_drift_shared_by_interleaved_sides_explains_nothing() -> None:
+    fall = [100.0, 97, 94, 91, 88, 85, 82, 79]
+    apart = a_question(fall, [0.5 * v for v in fall], "higher")
+    assert one(apart).verdict == "WORSE"  # a change four times the drift
+    close = a_question(fall, [0.88 * v for v in fall], "higher")
+    assert "not steady" in one(close).reason
+    together = Question(a=close.a, b=close.b, better="higher", margin=0.05, interleaved=True)
+    assert "not steady" not in one(together).reason
+
+
+def test_none_is_dropped_and_its_count_is_shown() -> None:
+    case = CORNERS["extra-none"]
+    kept = [v for v in case["baseline"] if v is not None]
+    question = Question(
+        a=a_sample(kept, excluded=1),
+        b=a_sample(case["candidate"]),
+        better="lower",
+        margin=0.05,
+    )
+    change = one(question)
+    assert "first: 1 repetitions do not count" in change.doubts
+
+
+def test_the_same_times_in_other_units_are_equal() -> None:
+    case = CORNERS["unit-mismatch"]
+    scale = {"us": 1e-6, "ns": 1e-9}
+    a = [v * scale[case["baseline_unit"]] for v in case["baseline"]]
+    b = [v * scale[case["candidate_unit"]] for v in case["candidate"]]
+    change = one(a_question(a, b))
+    assert change.verdict == "SAME"
+    assert change.estimate == pytest.approx(1, abs=0.01)
+
+
+def test_a_number_without_a_better_direction_gets_no_verdict() -> None:
+    change = one(a_question([1.0] * 6, [2.0] * 6, "neither"))
+    assert (change.verdict, change.reason) == ("UNCLEAR", "no direction of it is better")
+
+
+def test_an_effect_within_the_margin_is_no_regression_however_sure() -> None:
+    a = [100 + 0.01 * i for i in range(10)]
+    change = one(a_question(a, [1.03 * v for v in a]))
+    assert change.verdict == "SAME"
+
+
+def test_what_must_not_be_compared_is_incomparable_and_keeps_its_numbers() -> None:
+    question = a_question([100.0] * 6, [50.0] * 6)
+    blocked = Question(
+        a=question.a, b=question.b, better="lower", margin=0.05, blocked="fio must not differ"
+    )
+    change = one(blocked)
+    assert (change.verdict, change.reason) == ("INCOMPARABLE", "fio must not differ")
+    assert change.estimate == pytest.approx(0.5)
+
+
+def test_values_beyond_what_fio_sees_decide_nothing() -> None:
+    question = Question(
+        a=a_sample([1.0] * 6), b=a_sample([17.2] * 6, censored=True), better="lower", margin=0.05
+    )
+    assert one(question).verdict == "UNCLEAR"
+
+
+def test_an_open_question_says_how_many_repetitions_would_close_it() -> None:
+    change = one(a_question([100, 104, 96, 102, 98, 100], [103, 107, 99, 105, 101, 103]))
+    assert change.verdict == "UNCLEAR"
+    assert change.more is not None
+    assert change.more >= 1
+
+
+positive = st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=8)
+MIRROR = {"BETTER": "WORSE", "WORSE": "BETTER"}
+
+
+@given(positive, positive, st.sampled_from(["higher", "lower"]))
+def test_swapping_the_sides_mirrors_the_verdict(
+    a: list[float], b: list[float], better: Better
+) -> None:
+    forth = one(a_question(a, b, better), sides="two")
+    back = one(a_question(b, a, better), sides="two")
+    assert back.verdict == MIRROR.get(forth.verdict, forth.verdict)
+
+
+@given(positive, positive)
+def test_the_other_direction_turns_the_verdict(a: list[float], b: list[float]) -> None:
+    low, high = (one(a_question(a, b, d), sides="two") for d in ("lower", "higher"))
+    assert high.verdict == MIRROR.get(low.verdict, low.verdict)
+
+
+@given(positive, positive, st.integers(-12, 12))
+def test_the_unit_changes_no_verdict(a: list[float], b: list[float], power: int) -> None:
+    factor = 2.0**power  # exact in binary, so that ties stay ties
+    plain = one(a_question(a, b))
+    scaled = one(a_question([factor * v for v in a], [factor * v for v in b]))
+    assert plain.verdict == scaled.verdict
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=0, max_size=7), positive)
+def test_any_numbers_get_a_verdict_and_never_an_error(a: list[float], b: list[float]) -> None:
+    every: tuple[Sides, ...] = ("one", "two")
+    for sides in every:
+        change = one(a_question(a, b), sides=sides)
+        assert change.verdict in ("BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING")
+        assert change.verdict != "SAME" or len(a) > 1

@@ -1,0 +1,191 @@
+"""The gate: red for a regression, green for proof only, and open for everything else."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kvbench.compare.policy import Policy, RequiredLevel, find_policy
+from kvbench.errors import UsageError
+from kvbench.gate.decide import decide
+from kvbench.gate.model import Gate
+from kvbench.measure.model import MeasuredRun
+from kvbench.measure.roles import Judgement
+from tests.compare.runs import a_run
+from tests.compare.samples import a_summary
+
+GOOD = {"iops": [100.0, 101, 102, 99, 98, 100], "latency_p99": [1.0, 1.01, 0.99, 1, 1.02, 0.98]}
+SAME = {name: [1.001 * v for v in values] for name, values in GOOD.items()}
+SLOWER = {"iops": [0.8 * v for v in GOOD["iops"]], "latency_p99": SAME["latency_p99"]}
+NOISY = {"iops": SAME["iops"], "latency_p99": [0.9, 1.12, 1.0, 0.92, 1.1, 1.05]}
+FACTS = {"device_firmware": "FW2"}
+NO_CARDS = Judgement()
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return find_policy(None, "gate")
+
+
+def gate(policy: Policy, candidate: MeasuredRun, baseline: MeasuredRun | None = None) -> Gate:
+    return decide(baseline or a_run("base", GOOD), candidate, policy, NO_CARDS)
+
+
+def test_a_candidate_inside_every_margin_passes(policy: Policy) -> None:
+    found = gate(policy, a_run("new", SAME, facts=FACTS))
+    assert (found.outcome, found.reasons) == ("PASS", ())
+    assert [row.verdict for row in found.rows] == ["PASS", "PASS"]
+
+
+def test_a_regression_fails_with_the_right_number(policy: Policy) -> None:
+    found = gate(policy, a_run("new", SLOWER, facts=FACTS))
+    assert found.outcome == "FAIL"
+    worse = [row.key.metric for row in found.rows if row.verdict == "WORSE"]
+    assert worse == ["iops"]
+
+
+def test_an_improvement_passes_and_is_named(policy: Policy) -> None:
+    faster = {"iops": [1.5 * v for v in GOOD["iops"]], "latency_p99": GOOD["latency_p99"]}
+    found = gate(policy, a_run("new", faster))
+    assert found.outcome == "PASS"
+    assert [row.improved for row in found.rows] == [True, False]
+
+
+def test_noise_is_unclear_and_says_how_many_more_repetitions_would_decide(policy: Policy) -> None:
+    found = gate(policy, a_run("new", NOISY))
+    assert found.outcome == "UNCLEAR"
+    assert found.more is not None
+    assert "1 number unclear" in found.reasons
+
+
+def test_three_repetitions_cannot_fail_nor_pass_many_numbers_and_say_so(policy: Policy) -> None:
+    few = [{name: v[:3] for name, v in values.items()} for values in (GOOD, SLOWER)]
+    found = gate(policy, a_run("new", few[1]), a_run("base", few[0]))
+    assert found.outcome == "UNCLEAR"
+    assert found.decides_from_n == 4
+    assert any("4 can" in row.change.reason for row in found.rows)
+
+
+def test_a_number_that_vanished_fails(policy: Policy) -> None:
+    found = gate(policy, a_run("new", {"iops": SAME["iops"]}))
+    assert found.outcome == "FAIL"
+    assert "1 number missing" in found.reasons
+
+
+@pytest.mark.parametrize(("missing", "outcome"), [("unclear", "UNCLEAR"), ("ignore", "PASS")])
+def test_the_policy_says_what_a_missing_number_means(
+    policy: Policy, missing: str, outcome: str
+) -> None:
+    other = replace(policy, missing=missing)
+    assert gate(other, a_run("new", {"iops": SAME["iops"]})).outcome == outcome
+
+
+@pytest.mark.parametrize(("unclear", "outcome"), [("fail", "FAIL"), ("pass", "PASS")])
+def test_the_policy_says_what_an_unclear_number_means(
+    policy: Policy, unclear: str, outcome: str
+) -> None:
+    other = replace(policy, unclear=unclear)
+    assert gate(other, a_run("new", NOISY)).outcome == outcome
+
+
+def test_nothing_in_common_is_never_green(policy: Policy) -> None:
+    for missing in ("fail", "unclear", "ignore"):
+        other = replace(policy, missing=missing)
+        found = gate(other, a_run("new", {}), a_run("base", {}))
+        assert found.outcome == "UNCLEAR"
+        assert found.reasons
+
+
+def test_a_number_too_rare_on_both_sides_is_not_gated_and_listed(policy: Policy) -> None:
+    few = {"iops": GOOD["iops"], "latency_p99": []}
+    found = gate(policy, a_run("new", few), a_run("base", few))
+    assert found.outcome == "PASS"
+    assert [(u.key.metric, u.reason) for u in found.ungated] == [("latency_p99", "too few I/Os")]
+
+
+def test_a_number_too_rare_that_is_asked_for_by_name_is_missing(policy: Policy) -> None:
+    few = {"iops": GOOD["iops"], "latency_p99": []}
+    named = replace(policy, metrics=("small-reads/reads.latency_p99", "*/reads.iops"))
+    found = gate(named, a_run("new", few), a_run("base", few))
+    assert found.outcome == "FAIL"
+
+
+def test_a_point_that_failed_on_both_sides_is_missing_not_left_out(policy: Policy) -> None:
+    broken = a_summary([], metric="iops", parameters={}, excluded=6, reason="no repetition counts")
+    runs = [
+        a_run(name, {"latency_p99": GOOD["latency_p99"]}, summaries=(broken,))
+        for name in ("base", "new")
+    ]
+    assert decide(runs[0], runs[1], policy, NO_CARDS).outcome == "FAIL"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fio_version": "fio-3.42"},
+        {"facts": {"kernel": "6.12"}},
+        {"facts": {"pcie_link": "8 GT/s x4"}},
+        {"facts": {"device_serial": "S2"}},
+        {"facts": {"logical_block_bytes": "4096"}},
+    ],
+    ids=["fio", "kernel", "link", "serial", "lba"],
+)
+def test_what_must_not_differ_makes_no_verdict(policy: Policy, changes: dict[str, object]) -> None:
+    found = gate(policy, a_run("new", SLOWER, **changes))  # type: ignore[arg-type]
+    assert found.outcome == "INCOMPARABLE"
+    assert "must not differ" in found.reasons[0]
+
+
+def test_an_incomplete_side_is_never_green(policy: Policy) -> None:
+    for broken in (
+        a_run("new", SAME, missing_cells=1),
+        a_run("new", SAME, end="interrupted"),
+        a_run("new", SAME, end="failed"),
+    ):
+        found = gate(policy, broken)
+        assert found.outcome == "UNCLEAR"
+        assert "the candidate is not whole" in found.reasons[0]
+
+
+def test_a_run_against_itself_is_refused(policy: Policy) -> None:
+    run = a_run("base", GOOD)
+    with pytest.raises(UsageError, match="same run"):
+        decide(run, run, policy, NO_CARDS)
+
+
+def test_a_required_level_that_nobody_can_judge_is_not_green(policy: Policy) -> None:
+    asking = replace(policy, require=(RequiredLevel(role="memory", level="vector-index"),))
+    found = gate(asking, a_run("new", SAME))
+    assert found.outcome == "UNCLEAR"
+    assert found.required[0].verdict == "cannot say"
+
+
+def test_a_second_look_asks_for_stronger_evidence(policy: Policy) -> None:
+    base, new = a_run("base", GOOD), a_run("new", SLOWER)
+    first = decide(base, new, policy, NO_CARDS)
+    second = decide(base, new, policy, NO_CARDS, looks=2)
+    assert first.decides_from_n is not None
+    assert second.decides_from_n is not None
+    assert second.decides_from_n > first.decides_from_n
+
+
+values = st.lists(st.floats(0.0, 1e9), min_size=0, max_size=7)
+sides = st.fixed_dictionaries({}, optional={"iops": values, "latency_p99": values})
+
+
+@settings(deadline=None, max_examples=150)
+@given(sides, sides, st.sampled_from(["fail", "unclear"]))
+def test_no_archive_passes_with_a_required_number_missing(
+    base: dict[str, list[float]], new: dict[str, list[float]], missing: str
+) -> None:
+    policy = replace(find_policy(None, "gate"), missing=missing)
+    found = decide(a_run("base", base), a_run("new", new), policy, NO_CARDS)
+    required = {metric for metric, v in base.items() if v}
+    lacking = {metric for metric in required if not new.get(metric)}
+    assert found.outcome != "PASS" or not lacking
+    assert found.outcome != "PASS" or any(row.verdict == "PASS" for row in found.rows)
+    named = replace(policy, metrics=("*/reads.iops", "*/reads.latency_p99"))
+    strict = decide(a_run("base", base), a_run("new", new), named, NO_CARDS)
+    everything = {**base, **new}
+    if any(not base.get(m) or not new.get(m) for m in everything):
+        assert strict.outcome != "PASS"
