@@ -8,7 +8,7 @@ longer the same thing, a fio process could not be ended, or the store cannot be 
 import gzip
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +29,7 @@ from kvbench.store.read import ArchivedCell, read_run
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
 from kvbench.store.write import RunWriter
 
+STOPPED = "stopped by the user"
 TICK_S = 0.25  # short cells have two ticks between which a rate can be seen
 # fio's count leaves out what was trimmed in the ramp, which is about its share of the time
 REWRITE_SPARE, REWRITE_SPARE_BLOCKS = 1.25, 8
@@ -61,6 +62,28 @@ def run_plan(
 ) -> EndRecord:
     """Run every cell of ``plan`` that is not in ``done`` and return how the run ended.
 
+    The arguments are those of ``Session``.
+
+    Raises:
+        StoreError: the run folder can no longer be written; what it holds is kept.
+    """
+    session = Session(
+        plan,
+        tool=tool,
+        identity=identity,
+        writer=writer,
+        observer=observer,
+        stop=stop,
+        done=done,
+        now=now,
+    )
+    session.run(plan.cells)
+    return session.finish()
+
+
+class Session:
+    """One run under way: its cells, some at a time, then its end.
+
     Args:
         plan: what to run, in order.
         tool: the fio to run it with.
@@ -70,67 +93,114 @@ def run_plan(
         stop: set by a signal handler; the running cell is ended and kept.
         done: ids of cells that an earlier session stored.
         now: the clock of the records.
-
-    Raises:
-        StoreError: the run folder can no longer be written; what it holds is kept.
     """
-    device = probe.device_under(identity)
-    todo = [cell for cell in plan.cells if cell.cell_id not in done]
-    left_s = sum(cell.expected_s for cell in todo)
-    stored = len(done)
-    curves = Curves(plan, writer.folder)
-    end: RunEnd = "complete"
-    reason = ""
-    try:
-        # kvbench may have been killed while it wrote again, also after the last cell of all
-        unfinished = _last_trimmed(plan, done, writer.folder)
-        if unfinished is not None:
-            _write_again(unfinished, identity, plan, tool=tool, folder=writer.folder)
-    except StoreError:
-        raise
-    except KvbenchError as error:
-        end, reason, todo = "failed", str(error), []
-    for cell in todo:
-        if stop.is_set():
-            end, reason = "interrupted", "stopped by the user"
-            break
-        observer.cell_started(cell, stored + 1, len(plan.cells), left_s)
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        tool: FioTool,
+        identity: Identity,
+        writer: RunWriter,
+        observer: Observer,
+        stop: threading.Event,
+        done: frozenset[str] = frozenset(),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.plan = plan
+        self._tool = tool
+        self._identity = identity
+        self._writer = writer
+        self._observer = observer
+        self._stop = stop
+        self._now = now
+        self._device = probe.device_under(identity)
+        self._done = set(done)
+        self._left_s = sum(c.expected_s for c in plan.cells if c.cell_id not in done)
+        self._curves = Curves(plan, writer.folder)
+        self._end: RunEnd = "complete"
+        self._reason = ""
+        self._unfinished = True  # kvbench may have been killed while it wrote again
+
+    @property
+    def stored(self) -> int:
+        """How many cells are on disk."""
+        return len(self._done)
+
+    def run(self, cells: Iterable[Cell]) -> bool:
+        """Run those of ``cells`` that are not stored; return whether the session may go on.
+
+        Raises:
+            StoreError: the run folder can no longer be written; what it holds is kept.
+        """
         try:
-            guard.same_device(identity)
-            decided, reason_not = curves.decided(cell)
-            record = _run_cell(
-                decided,
-                not_run=reason_not,
-                tool=tool,
-                identity=identity,
-                device=device,
-                writer=writer,
-                observer=observer,
-                stop=stop,
-                now=now,
-            )
-            stored += 1
-            _write_again(record, identity, plan, tool=tool, folder=writer.folder)
+            if self._unfinished:
+                self._unfinished = False
+                last = _last_trimmed(self.plan, frozenset(self._done), self._writer.folder)
+                if last is not None:
+                    self._write_again(last)
+            for cell in cells:
+                if self._end != "complete":
+                    return False
+                if cell.cell_id not in self._done:
+                    self._one(cell)
         except StoreError:
             raise
         except KvbenchError as error:
-            end, reason = "failed", str(error)
-            break
-        curves.add(record)
-        left_s -= cell.expected_s
-        observer.cell_stored(cell, record)
+            self._end, self._reason = "failed", str(error)
+        return self._end == "complete"
+
+    def finish(self, reason: str = "", repetitions: int | None = None) -> EndRecord:
+        """Write how the run ended, and return it.
+
+        Args:
+            reason: why it ended, where it ended in order.
+            repetitions: where it ended in order before its last planned repetition.
+        """
+        early = self._end == "complete"
+        finished = EndRecord(
+            format=FORMAT,
+            end=self._end,
+            ended_at=_stamp(self._now()),
+            cells_done=self.stored,
+            reason=self._reason or reason,
+            repetitions=repetitions if early else None,
+        )
+        self._writer.finish(finished)
+        return finished
+
+    def _one(self, cell: Cell) -> None:
+        if self._stop.is_set():
+            self._end, self._reason = "interrupted", STOPPED
+            return
+        self._observer.cell_started(cell, self.stored + 1, len(self.plan.cells), self._left_s)
+        guard.same_device(self._identity)
+        decided, reason_not = self._curves.decided(cell)
+        record = _run_cell(
+            decided,
+            not_run=reason_not,
+            tool=self._tool,
+            identity=self._identity,
+            device=self._device,
+            writer=self._writer,
+            observer=self._observer,
+            stop=self._stop,
+            now=self._now,
+        )
+        self._done.add(cell.cell_id)
+        self._write_again(record)
+        self._curves.add(record)
+        self._left_s -= cell.expected_s
+        self._observer.cell_stored(cell, record)
         if record.end == "interrupted":
-            end, reason = "interrupted", "stopped by the user"
-            break
-        if record.survivors:
+            self._end, self._reason = "interrupted", STOPPED
+        elif record.survivors:
             pids = ", ".join(map(str, record.survivors))
-            end, reason = "failed", f"fio could not be ended (pid {pids}), the target is not quiet"
-            break
-    finished = EndRecord(
-        format=FORMAT, end=end, ended_at=_stamp(now()), cells_done=stored, reason=reason
-    )
-    writer.finish(finished)
-    return finished
+            self._end = "failed"
+            self._reason = f"fio could not be ended (pid {pids}), the target is not quiet"
+
+    def _write_again(self, record: CellRecord) -> None:
+        _write_again(record, self._identity, self.plan, tool=self._tool, folder=self._writer.folder)
 
 
 def _last_trimmed(plan: Plan, done: frozenset[str], folder: Path) -> CellRecord | None:

@@ -130,7 +130,11 @@ class Scaled(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What ``kvbench run`` will do, in order."""
+    """What ``kvbench run`` will do, in order.
+
+    With ``until_precise`` the repetitions are the most that are run: it ends earlier, once the
+    interval of every primary number is narrower than this share of its median.
+    """
 
     format: int
     suite: str
@@ -143,6 +147,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
     scaled: tuple[Scaled, ...] = ()
+    until_precise: float | None = None
 
     @property
     def expected_s(self) -> float:

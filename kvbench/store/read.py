@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvbench.document import found, open_regular, printable, read_regular
 from kvbench.errors import StoreError
@@ -92,7 +93,11 @@ def read_run(folder: Path) -> RunArchive:
         except StoreError as error:
             damage.append(str(error))
     return RunArchive(
-        folder=folder, record=record, end=end, cells=tuple(cells), damage=tuple(damage)
+        folder=folder,
+        record=_as_ended(record, end),
+        end=end,
+        cells=tuple(cells),
+        damage=tuple(damage),
     )
 
 
@@ -166,6 +171,15 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
         except OSError as error:
             raise _unreadable(path, error) from None
     return cell
+
+
+def _as_ended(record: RunRecord, end: EndRecord | None) -> RunRecord:
+    """Return the record without the repetitions that a precise run did not need."""
+    if end is None or end.repetitions is None:
+        return record
+    cells = tuple(c for c in record.plan.cells if c.repetition <= end.repetitions)
+    plan = replace(record.plan, cells=cells, repetitions=end.repetitions)
+    return replace(record, plan=plan)
 
 
 def _is_there(path: Path) -> bool:

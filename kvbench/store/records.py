@@ -24,6 +24,22 @@ LaunchEnd = Literal["exited", "timeout", "interrupted", "not-run"]
 RunEnd = Literal["complete", "interrupted", "failed"]
 
 
+class Pairing(Struct, frozen=True, kw_only=True):
+    """That a run belongs to another.
+
+    "ab": one side of a pair; ``order`` says whether it was measured first, second, or in turns
+    with the other, repetition by repetition.  "rerun": more repetitions of the run ``of``.
+    ``between`` is the operator's command that ran between the sides, "" for none.
+    """
+
+    kind: Literal["ab", "rerun"]
+    pair_id: str
+    side: Literal["A", "B", ""] = ""
+    order: Literal["first", "second", "turns", ""] = ""
+    of: str = ""
+    between: str = ""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True):
     """run.json: everything that was decided and known before the first cell."""
 
@@ -39,6 +55,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     facts: tuple[Fact, ...]
     fio_version: str
     caveats: tuple[str, ...] = ()  # what makes the whole run doubtful, in words
+    pairing: Pairing | None = None
 
 
 class CellRecord(Struct, frozen=True, kw_only=True):
@@ -59,10 +76,15 @@ class CellRecord(Struct, frozen=True, kw_only=True):
 
 
 class EndRecord(Struct, frozen=True, kw_only=True):
-    """end.json: how the run ended."""
+    """end.json: how the run ended.
+
+    ``repetitions`` is set where it ended in order before its last planned repetition, because its
+    numbers were precise enough; later cells of the plan were never to be run.
+    """
 
     format: int
     end: RunEnd
     ended_at: str
     cells_done: int
     reason: str = ""
+    repetitions: int | None = None
