@@ -301,7 +301,7 @@ def _run_cell(
         keep_logs(folder)
     except OSError as error:
         raise StoreError(
-            f"the latency logs cannot be stored: {error.strerror}",
+            f"the logs cannot be stored: {error.strerror}",
             where=str(folder),
             hint="free space; the cells before this one are kept",
         ) from error
@@ -351,13 +351,14 @@ def keep_logs(folder: Path) -> None:
 
     fio writes two more logs beside the one asked for, which hold the parts of the same latencies.
     """
-    for part in ("clat", "slat"):
-        for path in folder.glob(f"{layout.LATENCY_LOG_PREFIX}_{part}.*.log"):
+    for prefix in layout.LOG_PREFIXES:
+        for part in ("clat", "slat"):
+            for path in folder.glob(f"{prefix}_{part}.*.log"):
+                path.unlink()
+        for path in folder.glob(f"{prefix}_lat.*.log"):
+            with path.open("rb") as plain, gzip.open(f"{path}.gz", "wb", compresslevel=1) as packed:
+                shutil.copyfileobj(plain, packed)
             path.unlink()
-    for path in folder.glob(f"{layout.LATENCY_LOG_PREFIX}_lat.*.log"):
-        with path.open("rb") as plain, gzip.open(f"{path}.gz", "wb", compresslevel=1) as packed:
-            shutil.copyfileobj(plain, packed)
-        path.unlink()
 
 
 def _note(result: LaunchResult) -> str:

@@ -205,12 +205,15 @@ def test_cells_that_are_done_are_not_run_again(
     assert end.cells_done == len(plan.cells)
 
 
-def test_of_fios_three_latency_logs_the_whole_one_is_kept_compressed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", layout.LOG_PREFIXES)
+def test_of_fios_three_latency_logs_the_whole_one_is_kept_compressed(
+    prefix: str, tmp_path: Path
+) -> None:
     for part in ("lat", "clat", "slat"):
-        (tmp_path / f"latency_{part}.1.log").write_text("1, 2000, 0, 4096\n")
+        (tmp_path / f"{prefix}_{part}.1.log").write_text("1, 2000, 0, 4096\n")
     keep_logs(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["latency_lat.1.log.gz"]
-    with gzip.open(tmp_path / "latency_lat.1.log.gz", "rt") as log:
+    assert [path.name for path in tmp_path.iterdir()] == [f"{prefix}_lat.1.log.gz"]
+    with gzip.open(tmp_path / f"{prefix}_lat.1.log.gz", "rt") as log:
         assert log.read() == "1, 2000, 0, 4096\n"
 
 

@@ -12,6 +12,8 @@ from kvbench.units import HUGE_PAGE_BYTES, US_PER_S
 from kvbench.workload.schema import Stream
 
 LATENCY_LOG_PREFIX = "latency"  # fio adds _lat.<job number>.log
+WINDOW_LOG_PREFIX = "windows"
+WINDOW_MS = 100
 RANDOM_32_BIT_MAX = 2**32 - 1  # blocks that fio's default generator can tell apart
 _RATE_PROCESS = "poisson"
 # glibc 2.35 and later then ask the kernel for transparent huge pages for large buffers
@@ -215,13 +217,30 @@ def _writes(stream: Stream) -> list[Option]:
 
 
 def _logs(stream: Stream, cell: Cell) -> list[Option]:
-    if not stream.barrier or cell.purpose == "ceiling":
+    if cell.purpose == "ceiling":
         return []
+    if not stream.barrier:
+        return [] if stream.rate_iops is None else _window_log()
     why = "each group of iodepth lines was waited for together; its slowest line is its time"
     return [
         Option("write_lat_log", LATENCY_LOG_PREFIX, why),
         Option("log_avg_msec", 0),
         Option("log_offset", 0, "two thirds of the log, and nothing is read from it"),
+        Option("per_job_logs", 1),
+    ]
+
+
+def _window_log() -> list[Option]:
+    """Return the log in which a time without completions can be seen.
+
+    Of fio's logs, only averaged latencies are written by the job itself, at the first completion
+    after a window's end.  The IOPS log is written by another thread, which a busy host holds back:
+    a window that is missing there may be that thread's.
+    """
+    return [
+        Option("write_lat_log", WINDOW_LOG_PREFIX, "a time without a line had no completion"),
+        Option("log_avg_msec", WINDOW_MS),
+        Option("log_offset", 0),
         Option("per_job_logs", 1),
     ]
 

@@ -1,12 +1,12 @@
 """The asked-against-got checks as two lists, and the outcome that follows from them.
 
-Add a check by writing a small function in ``failures``, ``asked``, ``identities`` or ``device``
-and naming it here.
+Add a check by writing a small function in ``failures``, ``asked``, ``identities``, ``slowest`` or
+``device`` and naming it here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kvbench.measure import asked, device, failures, identities
+from kvbench.measure import asked, device, failures, identities, slowest
 from kvbench.measure.evidence import Evidence
 from kvbench.measure.model import Finding, Outcome
 from kvbench.store.records import CellRecord
@@ -33,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     asked.submission,
     asked.overloaded,
     asked.busy_submitters,
+    slowest.stalled,
     identities.whole_ios,
     identities.rates,
     identities.counts,

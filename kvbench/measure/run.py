@@ -12,6 +12,7 @@ from kvbench.measure.requests import Requests, gather_requests
 from kvbench.measure.summarise import summarise
 from kvbench.measure.tenants import with_tenants
 from kvbench.measure.values import measure_values
+from kvbench.measure.windows import windows_without_io
 from kvbench.store import layout
 from kvbench.store.read import ArchivedCell, RunArchive
 from kvbench.store.records import RunRecord
@@ -56,6 +57,7 @@ def measure_cell(archived: ArchivedCell, record: RunRecord) -> MeasuredCell:
     findings = (
         failures
         + findings_of(evidence)
+        + _windows(archived, evidence)
         + tuple(finding for found in requests.values() for finding in found.findings)
     )
     values = measure_values(evidence, findings, requests)
@@ -77,6 +79,14 @@ def _requests(archived: ArchivedCell, evidence: Evidence) -> dict[str, Requests]
         return {}
     logs = {layout.log_job_number(path): path for path in archived.latency_logs()}
     return {rows.stream.name: gather_requests(rows, logs) for rows in barriers}
+
+
+def _windows(archived: ArchivedCell, evidence: Evidence) -> tuple[Finding, ...]:
+    """Return what the logs of the open loops say; nothing waits for time in a ceiling cell."""
+    if not evidence.measures_target:
+        return ()
+    logs = {layout.log_job_number(path): path for path in archived.window_logs()}
+    return windows_without_io(evidence, logs)
 
 
 def _failed(archived: ArchivedCell, findings: tuple[Finding, ...]) -> MeasuredCell:

@@ -14,10 +14,15 @@ JOB_FILE = "job.fio"
 OUTPUT_FILE = "fio.json"
 STDERR_FILE = "stderr.txt"
 LATENCY_LOG_PREFIX = sections.LATENCY_LOG_PREFIX
+WINDOW_LOG_PREFIX = sections.WINDOW_LOG_PREFIX
+LOG_PREFIXES = (LATENCY_LOG_PREFIX, WINDOW_LOG_PREFIX)
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 
-_LOG = re.compile(rf"{LATENCY_LOG_PREFIX}_lat\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)
+_LOGS = {
+    prefix: re.compile(rf"{prefix}_lat\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)
+    for prefix in LOG_PREFIXES
+}
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -33,9 +38,9 @@ def cell_folder(run_folder: Path, cell_id: str) -> Path:
     return run_folder / CELLS_FOLDER / cell_id
 
 
-def is_log(name: str) -> bool:
-    """Return whether this is the name of a latency log, ``latency_lat.3.log[.gz]``."""
-    return _LOG.fullmatch(name) is not None
+def is_log(name: str, prefix: str) -> bool:
+    """Return whether this is the name of a log of this kind, ``<prefix>_lat.3.log[.gz]``."""
+    return _LOGS[prefix].fullmatch(name) is not None
 
 
 def log_job_number(path: Path) -> int:

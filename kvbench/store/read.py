@@ -22,6 +22,7 @@ from kvbench.units import GIB, MIB
 RECORD_BYTES_MAX = 64 * MIB
 OUTPUT_BYTES_MAX = 256 * MIB
 LOG_BYTES_MAX = 16 * GIB  # a day of barriers fills some GiB, and they are not read as one text
+WINDOW_LOG_BYTES_MAX = 256 * MIB  # a day of windows fills 70 MiB
 
 _Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord)
 
@@ -50,7 +51,14 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
 
     def latency_logs(self) -> list[Path]:
         """Return fio's latency logs in the order of its job numbers, none when not asked for."""
-        logs = [path for path in self.folder.iterdir() if layout.is_log(path.name)]
+        return self._logs(layout.LATENCY_LOG_PREFIX)
+
+    def window_logs(self) -> list[Path]:
+        """Return fio's logs of time windows, likewise."""
+        return self._logs(layout.WINDOW_LOG_PREFIX)
+
+    def _logs(self, prefix: str) -> list[Path]:
+        logs = [path for path in self.folder.iterdir() if layout.is_log(path.name, prefix)]
         return sorted(logs, key=layout.log_job_number)
 
 
@@ -161,6 +169,7 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
     limits = {folder / name: OUTPUT_BYTES_MAX for name in texts}
     try:
         limits |= dict.fromkeys(cell.latency_logs(), LOG_BYTES_MAX)
+        limits |= dict.fromkeys(cell.window_logs(), WINDOW_LOG_BYTES_MAX)
     except OSError as error:
         raise _unreadable(folder, error) from None
     for path, limit_bytes in limits.items():

@@ -6,7 +6,13 @@ import pytest
 
 from kvbench.errors import Refused, UsageError
 from kvbench.fio.jobfile import escape_path, render, render_fill
-from kvbench.fio.sections import LATENCY_LOG_PREFIX, environment, section_seed
+from kvbench.fio.sections import (
+    LATENCY_LOG_PREFIX,
+    WINDOW_LOG_PREFIX,
+    WINDOW_MS,
+    environment,
+    section_seed,
+)
 from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.units import HUGE_PAGE_BYTES, MIB, TIB
@@ -137,6 +143,14 @@ def test_a_barrier_submits_and_reaps_whole_batches_and_logs_them() -> None:
     assert {got[name] for name in (*batch, "iodepth_batch_complete_max")} == {"32"}
     assert got["write_lat_log"] == LATENCY_LOG_PREFIX == layout.LATENCY_LOG_PREFIX
     assert "write_lat_log" not in section()
+
+
+def test_an_open_loop_logs_windows_of_time() -> None:
+    got = section(rate_iops=1000.0)
+    assert got["write_lat_log"] == WINDOW_LOG_PREFIX == layout.WINDOW_LOG_PREFIX
+    assert got["log_avg_msec"] == str(WINDOW_MS)
+    ceiling = msgspec.structs.replace(one(rate_iops=1000.0), purpose="ceiling", engine="null")
+    assert "write_lat_log" not in render(ceiling, "/data/target")
 
 
 def test_huge_buffers_are_asked_for_by_the_stream_and_others_by_nobody() -> None:

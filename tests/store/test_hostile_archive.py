@@ -126,6 +126,7 @@ def test_an_end_that_is_no_file_is_damage(run: Path, put: Put) -> None:
         layout.JOB_FILE,
         "latency_lat.1.log.gz",
         "latency_lat.2.log",
+        "windows_lat.1.log.gz",
     ],
 )
 def test_a_part_of_a_cell_that_is_no_file_is_damage_and_the_other_cells_are_kept(
@@ -166,6 +167,14 @@ def test_a_log_whose_name_has_no_number_is_no_log(run: Path) -> None:
     assert archive.damage == ()
     names = [path.name for path in archive.cells[0].latency_logs()]
     assert names == ["latency_lat.1.log.gz", "latency_lat.10.log"]
+
+
+def test_the_logs_of_windows_are_no_latency_logs(run: Path) -> None:
+    folder = layout.cell_folder(run, "0001")
+    (folder / "windows_lat.3.log.gz").write_bytes(b"")
+    cell = read_run(run).cells[0]
+    assert [path.name for path in cell.window_logs()] == ["windows_lat.3.log.gz"]
+    assert [path.name for path in cell.latency_logs()] == ["latency_lat.1.log.gz"]
 
 
 def test_a_copied_cell_is_told_and_left_out(run: Path) -> None:
