@@ -2,28 +2,34 @@
 
 import argparse
 from collections.abc import Sequence
+from math import nan
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvbench import target
 from kvbench.cli import output
-from kvbench.document import nearest
+from kvbench.document import found, nearest
 from kvbench.errors import UsageError
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
 from kvbench.kv.geometry import check_tp, parse_dtype, row_bytes
 from kvbench.kv.models import find_model, load_models
-from kvbench.plan import Plan, TargetSpec, make_plan
+from kvbench.plan import INTERVAL_REPETITIONS_MIN, Plan, TargetSpec, make_plan
 from kvbench.units import parse_duration, parse_size
 from kvbench.workload import catalog
 from kvbench.workload.folder import MODELS_FILE
 from kvbench.workload.kv import KvChoice
 from kvbench.workload.schema import ENGINES, ROLES, Workload
+from kvbench.workload.table import SIZE_TEXT_MAX
 
 DEFAULT_SUITE = "quick"
 DEFAULT_SEED = 20260701  # any fixed number: the same command draws the same offsets
 REPETITIONS_MAX = 1000
+UNTIL_PRECISE_REPETITIONS = 30  # the cap where none is given
+WORKLOAD_REPETITIONS = 8  # of workloads that are named one by one: enough for an interval
+PERCENT_MIN, PERCENT_MAX = 0.1, 100.0
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -61,7 +67,18 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_kv_arguments(what)
     what.add_argument(
-        "--repetitions", type=int, metavar="N", help="passes over all cells (default: the suite's)"
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help="passes over all cells (default: the suite's; of single workloads "
+        f"{WORKLOAD_REPETITIONS})",
+    )
+    what.add_argument(
+        "--until-precise",
+        metavar="PCT",
+        help="add repetitions until the 95 %% interval of every primary number is narrower than "
+        f"PCT percent of its median, from {INTERVAL_REPETITIONS_MIN} up to --repetitions (default: "
+        f"{UNTIL_PRECISE_REPETITIONS})",
     )
     what.add_argument(
         "--runtime", metavar="S", help="measured seconds per cell (default: the workload's)"
@@ -173,7 +190,25 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
         runtime_s=runtime,
         span_bytes=(span or target.DEFAULT_SIZE_BYTES) if default else span,
     )
+    plan = replace(plan, until_precise=_until_precise(arguments))
     return Choice(plan=plan, identity=identity, default_target=default)
+
+
+def _until_precise(arguments: argparse.Namespace) -> float | None:
+    """Return the wanted width of an interval as a share, None where nobody asks."""
+    text = arguments.until_precise
+    if text is None:
+        return None
+    try:
+        percent = float(text.removesuffix("%").strip()) if len(text) < SIZE_TEXT_MAX else nan
+    except ValueError:
+        percent = nan
+    if not PERCENT_MIN <= percent <= PERCENT_MAX:
+        raise UsageError(
+            f"must be a percentage from {PERCENT_MIN:g} to {PERCENT_MAX:g}, not {found(text)}",
+            where="--until-precise",
+        )
+    return percent / 100
 
 
 def _workloads(arguments: argparse.Namespace) -> tuple[Sequence[Workload], str, int]:
@@ -183,24 +218,32 @@ def _workloads(arguments: argparse.Namespace) -> tuple[Sequence[Workload], str, 
         if arguments.suite:
             raise UsageError("give --suite or --workload, not both")
         names = dict.fromkeys(arguments.workload)
-        found: list[Workload] = [catalog.find_workload(name, kv) for name in names]
+        chosen: list[Workload] = [catalog.find_workload(name, kv) for name in names]
         suite_name = ""
-        repetitions = catalog.find_suite(DEFAULT_SUITE).repetitions
+        repetitions = WORKLOAD_REPETITIONS
     else:
         suite = catalog.find_suite(arguments.suite or DEFAULT_SUITE)
-        found = list(catalog.suite_workloads(suite, kv))
+        chosen = list(catalog.suite_workloads(suite, kv))
         suite_name, repetitions = suite.name, suite.repetitions
     if arguments.role:
-        found = [workload for workload in found if workload.role in arguments.role]
-        if not found:
+        chosen = [workload for workload in chosen if workload.role in arguments.role]
+        if not chosen:
             raise UsageError(f"no workload here has the role {' or '.join(arguments.role)}")
+    if arguments.until_precise is not None:
+        repetitions = UNTIL_PRECISE_REPETITIONS
     if arguments.repetitions is not None:
         repetitions = arguments.repetitions
+    if arguments.until_precise is not None and repetitions < INTERVAL_REPETITIONS_MIN:
+        raise UsageError(
+            f"an interval needs {INTERVAL_REPETITIONS_MIN} repetitions, and --repetitions allows "
+            f"{repetitions}",
+            where="--until-precise",
+        )
     if not 1 <= repetitions <= REPETITIONS_MAX:
         raise UsageError(
             f"{repetitions} is not within 1 to {REPETITIONS_MAX}", where="--repetitions"
         )
-    return found, suite_name, repetitions
+    return chosen, suite_name, repetitions
 
 
 def _target(

@@ -4,20 +4,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from kvbench.cli import output
 from kvbench.cli.breakeven_subject import Asked, subject_of_report
-from kvbench.errors import ExitCode, UsageError
+from kvbench.cli.judging import judged
+from kvbench.errors import ExitCode
 from kvbench.measure.model import MeasuredRun
-from kvbench.measure.roles import Judgement, judge
+from kvbench.measure.roles import Judgement
 from kvbench.measure.run import measure_run
 from kvbench.report import html, text, view
 from kvbench.report.model import ReportView
 from kvbench.store import layout
 from kvbench.store.read import RunArchive, read_run
 from kvbench.store.write import write_derived
-from kvbench.workload import cards
-from kvbench.workload.roles import ControllerRequirement, RoleCard
-from kvbench.workload.schema import ROLES
 
 
 class Reported(Struct, frozen=True, kw_only=True, eq=False):
@@ -50,29 +47,9 @@ def read_and_measure(folder: Path, asked: Asked | None = None) -> Reported:
     subject = subject_of_report(asked or Asked(), archive.record.command)
     run = measure_run(archive)
     jobs = {cell.record.cell.cell_id: cell.job_text() for cell in archive.cells}
-    judgement = judge(run, _role_cards(), _controller())
+    judgement = judged(run)
     shown = view.build(run, jobs, judgement, subject)
     return Reported(archive=archive, run=run, judgement=judgement, view=shown)
-
-
-def _role_cards() -> list[RoleCard]:
-    """Return the cards that can be read: a wrong one must not hide what was measured."""
-    find = cards.finder()
-    found = []
-    for role in ROLES:
-        try:
-            found.append(cards.find_role_card(role, find))
-        except UsageError as error:
-            output.advise(f"the card of the role {role} is left out: {error}")
-    return found
-
-
-def _controller() -> tuple[ControllerRequirement, ...]:
-    try:
-        return cards.list_controller_requirements()
-    except UsageError as error:
-        output.advise(f"the controller requirements are left out: {error}")
-        return ()
 
 
 def summary_text(reported: Reported, *, ascii_only: bool) -> str:

@@ -92,6 +92,14 @@ def device_of(record: RunRecord) -> str:
     return " ".join(dict.fromkeys(part for part in parts if part))
 
 
+def in_turns(a: RunRecord, b: RunRecord) -> bool:
+    """Whether two runs were measured turn by turn, so that both drifted together."""
+    ours, theirs = a.pairing, b.pairing
+    if ours is None or theirs is None or ours.kind != "ab" or ours.pair_id != theirs.pair_id:
+        return False
+    return ours.order == theirs.order == "turns"
+
+
 def differences(records: Sequence[RunRecord], policy: Policy) -> Iterator[Difference]:
     """Yield the aspects in which the runs differ, what blocks first.
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from kvbench.compare.aspects import blocked, device_of, differences
+from kvbench.compare.aspects import blocked, device_of, differences, in_turns
 from kvbench.compare.judge import Question, Sides, judge, sample_of
 from kvbench.compare.model import Change, Comparison, Difference, Key, Row, Sample, Side, Unshared
 from kvbench.compare.policy import Policy
@@ -32,26 +32,23 @@ class Paired(Struct, frozen=True, kw_only=True):
     samples: tuple[Sample | None, ...]
 
 
-def compare_runs(
-    runs: Sequence[MeasuredRun], policy: Policy, *, interleaved: bool = False
-) -> Comparison:
+def compare_runs(runs: Sequence[MeasuredRun], policy: Policy) -> Comparison:
     """Return ``runs`` side by side, each held against the first.
 
     Args:
         runs: at least two, in the order of their columns.
         policy: margins, confidence, and what must not differ.
-        interleaved: the sides were measured turn by turn, so they drifted together.
     """
     found = tuple(differences([run.record for run in runs], policy))
     pairs = pair(runs, policy)
-    changes = changes_of(pairs, runs, found, policy, sides="two", interleaved=interleaved)
+    changes = changes_of(pairs, runs, found, policy, sides="two")
     rows = rows_of(pairs, changes)
     tests = sum(paired.wanted for paired in pairs)
     return Comparison(
         sides=sides_of(runs),
         differences=found,
         rows=rows,
-        winners=winners(rows, runs, found, policy, interleaved=interleaved),
+        winners=winners(rows, runs, found, policy),
         unshared=tuple(_unshared(runs)),
         confidence=policy.confidence,
         tests=tests,
@@ -91,29 +88,26 @@ def changes_of(
     policy: Policy,
     *,
     sides: Sides,
-    interleaved: bool = False,
-    base: int = 0,
 ) -> list[list[Change | None]]:
-    """Return for each pair the change of each side against side ``base``.
+    """Return for each pair the change of each side against the first.
 
     The numbers that the policy is about are one family of tests, all others another.
     """
     changes: list[list[Change | None]] = [[None] * len(runs) for _ in pairs]
-    for side in range(len(runs)):
-        if side == base:
-            continue
-        why = blocked(found, side) if base == 0 else ""
-        odd = _odd_workloads(runs[base].record.plan, runs[side].record.plan)
+    for side in range(1, len(runs)):
+        why = blocked(found, side)
+        odd = _odd_workloads(runs[0].record.plan, runs[side].record.plan)
+        together = in_turns(runs[0].record, runs[side].record)
         for wanted in (True, False):
             places = [n for n, paired in enumerate(pairs) if paired.wanted is wanted]
             questions = [
                 Question(
-                    a=pairs[n].samples[base],
+                    a=pairs[n].samples[0],
                     b=pairs[n].samples[side],
                     better=METRICS[pairs[n].key.metric].better,
                     margin=policy.margin(pairs[n].key.metric),
                     blocked=why or odd.get(pairs[n].key.workload, ""),
-                    interleaved=interleaved,
+                    interleaved=together,
                 )
                 for n in places
             ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from kvbench.compare.aspects import blocked
+from kvbench.compare.aspects import blocked, in_turns
 from kvbench.compare.judge import Question, judge
 from kvbench.compare.model import Difference, RoleWinner, Row, Verdict
 from kvbench.compare.policy import Policy
@@ -19,8 +19,6 @@ def winners(
     runs: Sequence[MeasuredRun],
     differences: Sequence[Difference],
     policy: Policy,
-    *,
-    interleaved: bool,
 ) -> tuple[RoleWinner, ...]:
     """Return one entry per role that any run measured.
 
@@ -29,7 +27,7 @@ def winners(
     """
     return tuple(
         _winner(role, [row for row in rows if row.primary and row.role == role], runs, differences,
-                policy, interleaved=interleaved)
+                policy)
         for role in ROLES
         if any(row.role == role for row in rows)
     )  # fmt: skip
@@ -41,8 +39,6 @@ def _winner(
     runs: Sequence[MeasuredRun],
     differences: Sequence[Difference],
     policy: Policy,
-    *,
-    interleaved: bool,
 ) -> RoleWinner:
     if not rows:
         return RoleWinner(role=role, winner=None, text="no primary number of this role is compared")
@@ -51,7 +47,7 @@ def _winner(
     ]
     if reasons:
         return RoleWinner(role=role, winner=None, text=f"not comparable: {reasons[0]}")
-    table = _all_pairs(rows, len(runs), policy, interleaved=interleaved)
+    table = _all_pairs(rows, runs, policy)
     decided = [v for verdicts in table.values() for v in verdicts if v in ("BETTER", "WORSE")]
     candidates = [
         side
@@ -82,8 +78,8 @@ def _winner(
     )
 
 
-def _all_pairs(rows: Sequence[Row], count: int, policy: Policy, *, interleaved: bool) -> _Table:
-    pairs = list(combinations(range(count), 2))
+def _all_pairs(rows: Sequence[Row], runs: Sequence[MeasuredRun], policy: Policy) -> _Table:
+    pairs = list(combinations(range(len(runs)), 2))
     questions = [
         Question(
             a=row.samples[a],
@@ -91,7 +87,7 @@ def _all_pairs(rows: Sequence[Row], count: int, policy: Policy, *, interleaved: 
             better=METRICS[row.key.metric].better,
             margin=policy.margin(row.key.metric),
             blocked=_incomparable(row),
-            interleaved=interleaved,
+            interleaved=in_turns(runs[a].record, runs[b].record),
         )
         for a, b in pairs
         for row in rows

@@ -20,6 +20,8 @@ from kvbench.measure.roles import Judgement
 from kvbench.metrics import METRICS
 from kvbench.stats import rank_sum
 
+RARE = "too few "  # how the reason of a percentile begins that lacks I/Os, requests or steps
+
 
 def decide(
     baseline: MeasuredRun,
@@ -28,7 +30,6 @@ def decide(
     judgement: Judgement,
     *,
     looks: int = 1,
-    interleaved: bool = False,
 ) -> Gate:
     """Return what may be said of ``candidate`` against ``baseline``.
 
@@ -39,7 +40,6 @@ def decide(
         judgement: the candidate against the role cards.
         looks: how often the candidate was measured for this decision.  The allowed error of a
             second look is half, of a third a quarter: all looks together never have twice of it.
-        interleaved: both were measured turn by turn.
 
     Raises:
         UsageError: the two are the same run.
@@ -56,7 +56,7 @@ def decide(
     pairs = [paired for paired in pair(runs, policy) if paired.wanted]
     ungated = [paired for paired in pairs if _never_there(paired, policy)]
     gated = [paired for paired in pairs if paired not in ungated]
-    changes = changes_of(gated, runs, found, strict, sides="one", interleaved=interleaved)
+    changes = changes_of(gated, runs, found, strict, sides="one")
     rows = tuple(_row(p, c[1]) for p, c in zip(gated, changes, strict=True))
     required = tuple(_required(policy.require, judgement))
     sides = sides_of(runs)
@@ -92,6 +92,12 @@ def _never_there(paired: Paired, policy: Policy) -> bool:
     return all(_too_few(sample) for sample in paired.samples)
 
 
+def _only_rare(paired: Paired) -> bool:
+    """Whether a number lacks nothing but I/Os, as a percentile does in a slow repetition."""
+    lacking = [sample for sample in paired.samples if sample is None or not sample.values]
+    return all(s is not None and not s.excluded and s.reason.startswith(RARE) for s in lacking)
+
+
 def _too_few(sample: Sample | None) -> bool:
     return sample is not None and not sample.values and not sample.excluded
 
@@ -103,6 +109,8 @@ def _why_ungated(paired: Paired) -> str:
 
 def _row(paired: Paired, change: Change | None) -> GateRow:
     assert change is not None  # noqa: S101 - only the baseline has none
+    if change.verdict == "MISSING" and _only_rare(paired):
+        change = replace(change, verdict="UNCLEAR")  # it did not vanish: too few I/Os came
     verdicts: dict[str, RowVerdict] = {"BETTER": "PASS", "SAME": "PASS", "WORSE": "WORSE"}
     verdicts |= {"UNCLEAR": "UNCLEAR", "MISSING": "MISSING", "INCOMPARABLE": "INCOMPARABLE"}
     return GateRow(

@@ -5,6 +5,7 @@ from kvbench.plan.make import huge_pages_needed, make_plan
 from kvbench.plan.model import (
     CELL_ID,
     CELL_OVERHEAD_S,
+    INTERVAL_REPETITIONS_MIN,
     Cell,
     CellLoad,
     Identified,
@@ -24,6 +25,7 @@ __all__ = [
     "CEILING_TIMING",
     "CELL_ID",
     "CELL_OVERHEAD_S",
+    "INTERVAL_REPETITIONS_MIN",
     "UNITS_PER_JOB_MIN",
     "Cell",
     "CellLoad",

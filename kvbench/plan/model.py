@@ -12,6 +12,8 @@ CELL_OVERHEAD_S = (
     0.4  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
 )
 
+INTERVAL_REPETITIONS_MIN = 6  # fewer have no 95 % interval
+
 CELL_ID = r"[0-9]{4,9}"  # also the name of a folder
 
 # measure: a point of the report; search: a probe for the usable rate, whose rate differs from

@@ -12,6 +12,7 @@ Where a value is not above zero there is no ratio, and the same is done with dif
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from kvbench.stats import rank_sum
 
 Numbers = NDArray[np.float64]
 MORE_MAX = 200  # more repetitions than this are not advice
+POWER = 0.8  # how sure more repetitions shall be to decide
 LOG_RATIO_MAX = 700.0  # beyond it a ratio is no float; only denormal numbers lead there
 _ROUNDING = 1e-12  # relative: two sums in another order are the same number
 
@@ -120,8 +122,6 @@ def more_repetitions(
         limits: shifts (logarithms of ratios, or differences) that the interval must not hold.
         chance: one-sided error allowed, already divided by the number of tests.
     """
-    from scipy.stats import norm
-
     test = compare(a, b, 0.95)
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if test.kind == "ratio":
@@ -136,7 +136,7 @@ def more_repetitions(
         return max(1, least - now)
     if distance == 0:
         return None
-    asked = float(norm.ppf(1 - chance) + norm.ppf(0.8))
+    asked = NormalDist().inv_cdf(1 - chance) + NormalDist().inv_cdf(POWER)
     needed = max(least, ceil(2 * (asked * spread / distance) ** 2 * np.pi / 3))
     return max(1, needed - now) if needed - now <= MORE_MAX else None
 

@@ -72,6 +72,16 @@ def test_a_number_that_vanished_fails(policy: Policy) -> None:
     assert "1 number missing" in found.reasons
 
 
+def test_a_percentile_that_lacks_ios_in_a_slow_repetition_is_open_and_no_failure(
+    policy: Policy,
+) -> None:
+    few = a_summary([], metric="latency_p99", parameters={}, reason="too few I/Os: 385 of 1,000")
+    candidate = a_run("new", {"iops": SAME["iops"]}, summaries=(few,))
+    found = gate(policy, candidate)
+    assert found.outcome == "UNCLEAR"
+    assert [row.verdict for row in found.rows] == ["PASS", "UNCLEAR"]
+
+
 @pytest.mark.parametrize(("missing", "outcome"), [("unclear", "UNCLEAR"), ("ignore", "PASS")])
 def test_the_policy_says_what_a_missing_number_means(
     policy: Policy, missing: str, outcome: str
@@ -103,11 +113,12 @@ def test_a_number_too_rare_on_both_sides_is_not_gated_and_listed(policy: Policy)
     assert [(u.key.metric, u.reason) for u in found.ungated] == [("latency_p99", "too few I/Os")]
 
 
-def test_a_number_too_rare_that_is_asked_for_by_name_is_missing(policy: Policy) -> None:
+def test_a_number_too_rare_that_is_asked_for_by_name_is_not_left_out(policy: Policy) -> None:
     few = {"iops": GOOD["iops"], "latency_p99": []}
     named = replace(policy, metrics=("small-reads/reads.latency_p99", "*/reads.iops"))
     found = gate(named, a_run("new", few), a_run("base", few))
-    assert found.outcome == "FAIL"
+    assert found.outcome == "UNCLEAR"
+    assert found.ungated == ()
 
 
 def test_a_point_that_failed_on_both_sides_is_missing_not_left_out(policy: Policy) -> None:

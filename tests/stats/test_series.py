@@ -1,9 +1,10 @@
 """Trends over repetitions and odd values."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, theilslopes
 
 from kvbench.stats.series import drift, outliers
 
@@ -21,10 +22,20 @@ def test_constant_few_or_zero_values_have_no_drift(values: list[float]) -> None:
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=5, max_size=12, unique=True))
-def test_what_is_left_out_quickly_is_never_significant(values: list[int]) -> None:
-    if drift([float(v) for v in values]) is None:
-        p = float(kendalltau(range(len(values)), values).pvalue)
-        assert p > 0.02
+def test_the_chance_of_a_trend_and_its_slope_are_scipys(values: list[int]) -> None:
+    found = drift([float(v) for v in values])
+    assert found is not None
+    order = range(len(values))
+    assert found.p == pytest.approx(float(kendalltau(order, values, method="exact").pvalue))
+    slope = float(theilslopes(values, order).slope)
+    assert found.change == pytest.approx(slope * (len(values) - 1) / float(np.median(values)))
+
+
+def test_equal_values_make_a_trend_less_sure() -> None:
+    rising, level = drift([1.0, 2, 3, 4, 5, 6]), drift([1.0, 2, 2, 4, 5, 6])
+    assert rising is not None
+    assert level is not None
+    assert rising.p < level.p
 
 
 def test_one_value_far_from_the_rest_is_an_outlier() -> None:

@@ -1,0 +1,133 @@
+"""``kvbench gate``: one verdict about a candidate, for people and for pipelines."""
+
+import argparse
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kvbench.cli import output
+from kvbench.errors import ExitCode, UsageError
+from kvbench.store.read import find_run
+from kvbench.store.write import write_derived
+
+if TYPE_CHECKING:
+    from kvbench.compare.policy import Policy
+    from kvbench.gate.model import Gate
+
+EXIT_CODES = {
+    "PASS": ExitCode.OK,
+    "FAIL": ExitCode.REGRESSION,
+    "UNCLEAR": ExitCode.INCONCLUSIVE,
+    "INCOMPARABLE": ExitCode.INCONCLUSIVE,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("baseline", metavar="BASELINE", help="the run that is known to be good")
+    parser.add_argument("candidate", metavar="CANDIDATE", help="the run in question")
+    parser.add_argument(
+        "more",
+        nargs="*",
+        metavar="RERUN",
+        help="runs that add repetitions to the candidate, as --rerun makes them",
+    )
+    add_results_argument(parser)
+    add_policy_arguments(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="show every number, also those that pass"
+    )
+    output.add_json_argument(parser)
+
+
+def add_results_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--results``."""
+    parser.add_argument(
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
+    )
+
+
+def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what decides, and where the answer goes."""
+    parser.add_argument(
+        "--policy",
+        type=output.named_path,
+        metavar="FILE",
+        help="margins, confidence, what may differ (default: workloads/policies/gate.toml)",
+    )
+    parser.add_argument(
+        "--junit", type=output.named_path, metavar="FILE", help="also write JUnit XML"
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure both archives, decide, print, write."""
+    names = (arguments.baseline, arguments.candidate, *arguments.more)
+    folders = [find_run(arguments.results, name) for name in names]
+    refuse_output(arguments.junit, folders)
+    return answer(arguments, folders, every_row=arguments.all)
+
+
+def answer(
+    arguments: argparse.Namespace, folders: Sequence[Path], *, every_row: bool = False
+) -> int:
+    """Decide about ``folders``: baseline, candidate, reruns of the candidate; print; write."""
+    from kvbench.gate import text
+    from kvbench.gate.junit import junit
+
+    gate, policy = decided(arguments.policy, folders)
+    if arguments.junit is not None:
+        write_derived(arguments.junit, junit(gate, policy))
+    code = EXIT_CODES[gate.outcome]
+    if arguments.json:
+        output.print_json({"exit_code": int(code), "gate": gate})
+        return int(code)
+    print(text.render(gate, every_row=every_row))
+    if arguments.junit is not None:
+        print(f"wrote {arguments.junit}", file=sys.stderr)
+    return int(code)
+
+
+def decided(policy_file: Path | None, folders: Sequence[Path]) -> "tuple[Gate, Policy]":
+    """Return what the gate says of stored runs: baseline, candidate, reruns of the candidate."""
+    from kvbench.cli.judging import judged
+    from kvbench.cli.measuring import measure_all
+    from kvbench.compare.policy import find_policy, refuse_unknown_level
+    from kvbench.gate.decide import decide
+    from kvbench.gate.pool import pooled
+
+    policy = find_policy(policy_file, "gate")
+    baseline, first, *more = measure_all(folders)
+    candidate = pooled(first, more)
+    judgement = judged(candidate)
+    for required in policy.require:
+        levels = [lv.name for r in judgement.roles if r.role == required.role for lv in r.levels]
+        refuse_unknown_level(required, tuple(levels), str(policy_file or "gate"))
+    gate = decide(
+        baseline,
+        candidate,
+        policy,
+        judgement,
+        looks=1 + len(more),
+    )
+    return gate, policy
+
+
+def refuse_output(junit: Path | None, folders: Sequence[Path]) -> None:
+    """Refuse to write over what is no file, or into an archive.
+
+    Raises:
+        UsageError: it would.
+    """
+    if junit is None:
+        return
+    if (junit.exists() or junit.is_symlink()) and not stat.S_ISREG(junit.lstat().st_mode):
+        raise UsageError("is not a regular file, so it is not replaced", where=str(junit))
+    if any(junit.resolve().is_relative_to(folder.resolve()) for folder in folders):
+        raise UsageError("would become a part of the archive", where=str(junit))

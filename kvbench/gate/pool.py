@@ -1,0 +1,63 @@
+"""A run and its reruns -> one run with all their repetitions.  Pure."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kvbench.compare.aspects import ASPECTS
+from kvbench.errors import UsageError
+from kvbench.measure.model import MeasuredCell, MeasuredRun
+from kvbench.measure.summarise import summarise
+
+# Of a rerun all of this must be as in the run that it adds to; its plan is a part of that one's.
+SAME = ("model", "serial", "namespace", "firmware", "capacity", "lba_format", "pcie_link",
+        "target_kind", "preparation", "engine", "io_mode", "fio", "kernel", "kvbench")  # fmt: skip
+
+
+def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
+    """Return ``run`` with the repetitions of ``more`` added to its own.
+
+    Raises:
+        UsageError: one of them is not of the same drive in the same state, or is given twice.
+    """
+    if not more:
+        return run
+    ids = [one.record.run_id for one in (run, *more)]
+    if len(set(ids)) < len(ids):
+        raise UsageError("a run is given twice, so its repetitions would count twice")
+    cells = list(run.cells)
+    for one in more:
+        _refuse_other(run, one)
+        first = max((cell.cell.repetition for cell in cells), default=0)
+        cells += [_shifted(cell, first) for cell in one.cells if cell.cell.purpose != "ceiling"]
+    return MeasuredRun(
+        record=run.record,
+        end=run.end,
+        cells=tuple(cells),
+        summaries=summarise(run.record.plan, cells),
+        damage=(*run.damage, *(text for one in more for text in one.damage)),
+    )
+
+
+def _shifted(cell: MeasuredCell, by: int) -> MeasuredCell:
+    return replace(cell, cell=replace(cell.cell, repetition=cell.cell.repetition + by))
+
+
+def _refuse_other(run: MeasuredRun, other: MeasuredRun) -> None:
+    for name in SAME:
+        title, read = ASPECTS[name]
+        ours, theirs = read(run.record), read(other.record)
+        if ours != theirs:
+            raise UsageError(
+                f"cannot add to {run.record.run_id}: {title} is {theirs or 'unknown'} "
+                f"and not {ours or 'unknown'}",
+                where=other.record.run_id,
+                hint="only repetitions of one drive in one state make one sample",
+            )
+    ours_digests = {(w.name, w.digest) for w in run.record.plan.workloads}
+    odd = [w.name for w in other.record.plan.workloads if (w.name, w.digest) not in ours_digests]
+    if odd:
+        raise UsageError(
+            f"cannot add to {run.record.run_id}: it did not run {odd[0]} in this way",
+            where=other.record.run_id,
+        )

@@ -1,0 +1,134 @@
+"""Gate -> one screen of text whose first line is the verdict.  Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from kvbench.compare.words import change_words, key_words, sample_words
+from kvbench.document import printable
+from kvbench.gate.model import Gate, GateRow, RowVerdict
+
+WIDTH = 100
+ROWS_MAX: dict[RowVerdict, int] = {"WORSE": 6, "MISSING": 4, "INCOMPARABLE": 2, "UNCLEAR": 4}
+BETTER_MAX = 3
+DOUBTS_MAX = 1
+REASONS_MAX = 3
+DIFFERENCES_MAX = 6
+
+
+def render(gate: Gate, *, every_row: bool = False) -> str:
+    """Return the summary, which fits one screen; with ``every_row`` all numbers and all doubts."""
+    lines = [_first_line(gate), *_sides(gate, every_row=every_row), ""]
+    for verdict, most in ROWS_MAX.items():
+        rows = [row for row in gate.rows if row.verdict == verdict]
+        shown = rows if every_row else rows[:most]
+        for row in shown:
+            lines += _row(row, every_row=every_row)
+        if len(rows) > len(shown):
+            lines.append(f"{'':<13}and {len(rows) - len(shown)} more {verdict} (--all shows them)")
+    improved = [row for row in gate.rows if row.improved]
+    passing = [row for row in gate.rows if row.verdict == "PASS"]
+    for row in passing if every_row else improved[:BETTER_MAX]:
+        lines += _row(row, every_row=every_row)
+    for required in gate.required:
+        name = f"{required.required.role}/{required.required.level}"
+        lines += _wrapped(f"{required.verdict.upper():<13}{name}: {required.reason}", 13)
+    if every_row:
+        lines += ungated_lines(gate)
+    lines += _notes(gate)
+    return "\n".join(printable_lines(lines))
+
+
+def printable_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines with every control character as "?"."""
+    for line in lines:
+        yield printable(line).rstrip()
+
+
+def _first_line(gate: Gate) -> str:
+    counts = [
+        f"{sum(row.verdict == verdict for row in gate.rows)} {verdict}"
+        for verdict in ("PASS", *ROWS_MAX)
+        if any(row.verdict == verdict for row in gate.rows)
+    ]
+    told = "; ".join(gate.reasons) or f"all {len(gate.rows)} numbers are inside their margins"
+    line = f"{gate.outcome}: {told}"
+    return line if len(counts) < 2 or len(line) > 60 else f"{line} ({', '.join(counts)})"
+
+
+def _sides(gate: Gate, *, every_row: bool) -> Iterator[str]:
+    for title, side in zip(("baseline ", "candidate"), gate.sides, strict=True):
+        device = side.device or "drive unknown"
+        label = f' "{side.label}"' if side.label else ""
+        text = f"{title}  {side.run_id}{label}, {device}, n={side.repetitions}"
+        yield text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+    known = [d for d in gate.differences if d.effect != "noted"]
+    for difference in known[: None if every_row else DIFFERENCES_MAX]:
+        yield from _wrapped(f"differs    {difference.text}", 11)
+    unknown = [d.text for d in gate.differences if d.effect == "noted" and None in d.values]
+    if unknown and every_row:
+        for text in unknown:
+            yield from _wrapped(f"unknown    {text}", 11)
+    elif unknown:
+        names = ", ".join(text.partition(":")[0] for text in unknown)
+        yield from _wrapped(f"unknown    whether these are the same: {names}", 11)
+
+
+def _row(row: GateRow, *, every_row: bool) -> Iterator[str]:
+    word = "BETTER" if row.improved else row.verdict
+    yield from _wrapped(f"{word:<13}{row.key.workload}: {key_words(row.key)}", 15)
+    values = (
+        f"{sample_words(row.baseline, row.unit)} -> {sample_words(row.candidate, row.unit)}"
+        if row.baseline is not None and row.candidate is not None
+        else ""
+    )
+    changed = change_words(row.change, row.unit)
+    p = "" if row.change.p is None or row.verdict != "WORSE" else f", p={row.change.p:.2g}"
+    changed = f"{changed}{p}" if changed else ""
+    brief = row.verdict == "UNCLEAR" and not every_row
+    for text in (changed,) if brief else (values, changed, row.change.reason):
+        if text:
+            yield from _wrapped(f"{'':<13}{text}", 13)
+    doubts = row.change.doubts if every_row else row.change.doubts[:DOUBTS_MAX]
+    for doubt in () if brief or (row.verdict == "PASS" and not every_row) else doubts:
+        yield from _wrapped(f"{'':<13}doubt: {doubt}", 15)
+
+
+def _notes(gate: Gate) -> Iterator[str]:
+    yield ""
+    n = gate.decides_from_n
+    needs = "" if n is None else f"; a verdict needs {n} repetitions a side"
+    looks = "" if gate.looks == 1 else f", look {gate.looks}: half the error of the look before"
+    yield from _wrapped(
+        f"policy {gate.policy}, {100 * gate.confidence:g} % over {len(gate.rows)} numbers "
+        f"(Holm){looks}{needs}",
+        2,
+    )
+    reasons = Counter(row.change.reason for row in gate.rows if row.verdict == "UNCLEAR")
+    for reason, count in reasons.most_common(REASONS_MAX):
+        yield from _wrapped(f"{count} unclear: {reason}", 2)
+    if reasons and gate.more is not None:
+        yield f"about {gate.more} more repetitions a side would decide what is unclear"
+    elif reasons:
+        yield (
+            "some of what is unclear lies on its margin or is too noisy: "
+            "more repetitions may not decide it"
+        )
+    if gate.ungated:
+        count = len(gate.ungated)
+        yield f"{count} numbers are not gated: neither run has a value (--all names them)"
+
+
+def ungated_lines(gate: Gate) -> Iterator[str]:
+    """Yield the numbers that are not gated, with the reason."""
+    for one in gate.ungated:
+        yield from _wrapped(
+            f"{'NOT GATED':<13}{one.key.workload}: {key_words(one.key)}: {one.reason}", 15
+        )
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    bare = text.lstrip()
+    return wrap(
+        bare, WIDTH, initial_indent=" " * (len(text) - len(bare)), subsequent_indent=" " * indent
+    )
