@@ -45,10 +45,10 @@ def curve_figure(index: Index, workload: Workload, figure_id: str) -> Figure | N
     """
     if workload.matrix:
         return None
-    members = [m for m in _members(index, workload) if any(_histograms(m))]
+    members = [m for m in members_of(index, workload) if any(histograms_of(m))]
     chosen = _choose(members)
     colours = _colours(workload, chosen)
-    drawn = [(m, _curve(workload, m, colour)) for m, colour in zip(chosen, colours, strict=True)]
+    drawn = [(m, curve_of(workload, m, colour)) for m, colour in zip(chosen, colours, strict=True)]
     curves = tuple(curve for _, curve in drawn if curve is not None)
     if not curves:
         return None
@@ -110,7 +110,8 @@ def quantiles(histogram: StreamHistogram, place: Numbers) -> Numbers:
     return np.asarray(histogram.latency_s[bins], dtype=np.float64)
 
 
-def _members(index: Index, workload: Workload) -> list[Member]:
+def members_of(index: Index, workload: Workload) -> list[Member]:
+    """Return every line that a workload could have, in the order of its sweep."""
     return [
         (point, placed, direction)
         for point in index.points(workload)
@@ -119,7 +120,7 @@ def _members(index: Index, workload: Workload) -> list[Member]:
     ]
 
 
-def _histograms(member: Member) -> Iterable[StreamHistogram]:
+def histograms_of(member: Member) -> Iterable[StreamHistogram]:
     """Yield one histogram per repetition that counts and has enough I/Os for a median."""
     point, placed, direction = member
     for cell in point.used:
@@ -178,8 +179,9 @@ def _colours(workload: Workload, chosen: Sequence[Member]) -> list[int]:
     return [distinct.index(owner) for owner in owners]
 
 
-def _curve(workload: Workload, member: Member, colour: int) -> Curve | None:
-    found = list(_histograms(member))
+def curve_of(workload: Workload, member: Member, colour: int) -> Curve | None:
+    """Return the curve of one line, None without enough I/Os."""
+    found = list(histograms_of(member))
     if not found:
         return None
     ends = [log10(float(histogram.counts.sum()) / BEYOND_MIN) for histogram in found]

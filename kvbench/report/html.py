@@ -1,5 +1,6 @@
 """ReportView -> one self-contained HTML page.  Every text is escaped; nothing is loaded."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -15,29 +16,38 @@ STYLES = ("report.css", "roles.css")
 
 def render(view: ReportView) -> str:
     """Return the page as text: one file, no script, no network, no fonts to fetch."""
-    environment = Environment(
+    figures = [figure for role in view.roles for figure in role.figures]
+    if view.reload is not None and view.reload.figure is not None:
+        figures.append(view.reload.figure)
+    return (
+        environment()
+        .get_template(TEMPLATE)
+        .render(
+            view=view,
+            css=Markup(styles(STYLES)),  # noqa: S704 - our own files
+            drawings={figure.figure_id: drawings(figure) for figure in figures},
+            notes={doubt.mark: doubt.text for doubt in view.doubts if doubt.mark},
+        )
+    )
+
+
+def environment() -> Environment:
+    """Return what renders the templates of this folder: everything is escaped."""
+    return Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = [figure for role in view.roles for figure in role.figures]
-    if view.reload is not None and view.reload.figure is not None:
-        figures.append(view.reload.figure)
-    return environment.get_template(TEMPLATE).render(
-        view=view,
-        css=Markup(_css()),  # noqa: S704 - our own files
-        drawings={figure.figure_id: _drawings(figure) for figure in figures},
-        notes={doubt.mark: doubt.text for doubt in view.doubts if doubt.mark},
-    )
 
 
-def _css() -> str:
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in STYLES)
+def styles(names: Sequence[str]) -> str:
+    """Return the style sheets of these names as one text."""
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
-def _drawings(figure: Figure) -> tuple[Markup, ...]:
+def drawings(figure: Figure) -> tuple[Markup, ...]:
     """Return one piece of markup per panel; the drawing itself escapes its texts.
 
     A matrix is a table of the page, so nothing is drawn of it.

@@ -1,9 +1,9 @@
 """ReportView -> a summary for a terminal: plain text, at most 100 columns."""
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
+from kvbench.report.columns import as_ascii, cut, pad, width
 from kvbench.report.model import HeatPanel, ReportView, ResultTable, RoleView, Row, Value
 from kvbench.report.role_text import role_lines
 from kvbench.report.words import DASH
@@ -19,15 +19,12 @@ _LEGEND = (
 )
 _LEFT = 2  # columns that are aligned to the left; the others hold numbers
 _LEVELS = {"bad": "!!", "doubt": "! ", "note": "- "}
-_ASCII = str.maketrans({DASH: "-", "≥": ">=", "µ": "u", "…": "~", "⟨": "<", "⟩": ">"})
 
 
 def render(view: ReportView, *, ascii_only: bool = False) -> str:
     """Return the summary; with ``ascii_only`` for terminals that show nothing else."""
     text = "\n".join(_lines(view)) + "\n"
-    if ascii_only:
-        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-    return text
+    return as_ascii(text) if ascii_only else text
 
 
 def _lines(view: ReportView) -> Iterator[str]:
@@ -42,10 +39,10 @@ def _lines(view: ReportView) -> Iterator[str]:
             yield _line(_HEAD)
             for group in table.groups:
                 words = f"{group.workload} [{group.evidence}] {group.summary}"
-                yield from (_cut(line, COLUMNS) for line in wrap(words, COLUMNS))
+                yield from (cut(line, COLUMNS) for line in wrap(words, COLUMNS))
                 if group.derivation:
                     words = f"size: {group.derivation}"
-                    yield from (_cut(line, COLUMNS) for line in wrap(words, COLUMNS))
+                    yield from (cut(line, COLUMNS) for line in wrap(words, COLUMNS))
                 for row in group.rows:
                     yield from _row(table, row)
         yield from _matrices(role)
@@ -79,13 +76,13 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     first, *rest = wrap(words, _WIDTHS[0] - 1) or [""]
     number, spread = _number(shown[0]), _spread(shown[0])
     below = ""
-    if _width(number + spread) > _WIDTHS[2]:  # two units in one range: a line of its own
+    if width(number + spread) > _WIDTHS[2]:  # two units in one range: a line of its own
         below, spread = spread.strip(), ""
         rest = rest or [""]
     yield _line(
         (
             f" {first}",
-            f"{_cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
+            f"{cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
             f"{number}{spread}",
             *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
             _sample(values.values()),
@@ -114,7 +111,7 @@ def _more(table: ResultTable, row: Row, shown: Sequence[Value | None]) -> Iterat
     if parts:
         text = "; ".join(parts)
         for line in wrap(text, COLUMNS, initial_indent="   + ", subsequent_indent="     "):
-            yield _cut(line, COLUMNS)
+            yield cut(line, COLUMNS)
 
 
 def _matrices(role: RoleView) -> Iterator[str]:
@@ -131,7 +128,7 @@ def _matrices(role: RoleView) -> Iterator[str]:
                     )
                     words = f"{name} ({below}): {', '.join(beside)}"
                     for line in wrap(words, COLUMNS, initial_indent=" ", subsequent_indent="   "):
-                        yield _cut(line, COLUMNS)
+                        yield cut(line, COLUMNS)
 
 
 def _reload(view: ReportView) -> Iterator[str]:
@@ -141,7 +138,7 @@ def _reload(view: ReportView) -> Iterator[str]:
         for number, words in enumerate(view.reload.lines):
             first = "- " if number else ""
             for line in wrap(words, COLUMNS, initial_indent=first, subsequent_indent="  "):
-                yield _cut(line, COLUMNS)
+                yield cut(line, COLUMNS)
 
 
 def _rate_order(values: dict[str, Value]) -> Sequence[str]:
@@ -178,34 +175,7 @@ def _sample(values: Iterable[Value]) -> str:
 
 def _line(texts: Sequence[str]) -> str:
     cells = [
-        _pad(_cut(text, width), width, left=place < _LEFT)
-        for place, (text, width) in enumerate(zip(texts, _WIDTHS, strict=True))
+        pad(cut(text, size), size, left=place < _LEFT)
+        for place, (text, size) in enumerate(zip(texts, _WIDTHS, strict=True))
     ]
     return " ".join(cells).rstrip()
-
-
-def _width(text: str) -> int:
-    return sum(_columns(character) for character in text)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
-        return text
-    kept, used = "", 0
-    for character in text:
-        used += _columns(character)
-        if used > width - 1:
-            break
-        kept += character
-    return f"{kept}…"
-
-
-def _pad(text: str, width: int, *, left: bool) -> str:
-    space = " " * (width - _width(text))
-    return text + space if left else space + text

@@ -107,7 +107,10 @@ def _verdict(run: MeasuredRun) -> str:
         counts += f", and {searches} that searched for the usable rate"
     if ceilings:
         counts += f", and {ceilings} of the host's ceiling"
-    parts = [f"{cells_words(len(outcomes))}: {counts}", end_words(run) or "the run is complete"]
+    complete = "the run is complete"
+    if run.end is not None and run.end.reason:
+        complete += f": {sentence(run.end.reason)}"
+    parts = [f"{cells_words(len(outcomes))}: {counts}", end_words(run) or complete]
     if not plan.direct:
         parts.append("buffered, so page-cache-bound")
     if plan.engine != "io_uring":

@@ -1,0 +1,182 @@
+"""``kvbench compare``: several stored runs side by side, each held against the first."""
+
+import argparse
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from kvbench.cli import output
+from kvbench.compare.model import Comparison
+from kvbench.compare.policy import ASPECT_NAMES, Policy, find_policy
+from kvbench.document import found, suggestion
+from kvbench.errors import ExitCode, UsageError
+from kvbench.measure.model import MeasuredRun
+from kvbench.store.read import find_run
+
+DEFAULT_POLICY = "compare"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="two or more runs: ids, folders, or 'latest'; all are held against the first",
+    )
+    parser.add_argument(
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
+    )
+    parser.add_argument(
+        "--policy",
+        type=output.named_path,
+        metavar="FILE",
+        help="margins, confidence, and what must not differ (default: workloads/policies/"
+        "compare.toml)",
+    )
+    parser.add_argument(
+        "--may-differ",
+        action="append",
+        default=[],
+        metavar="ASPECT",
+        help="what is under test, so that it may differ: kernel, fio, engine, preparation, ...; "
+        "may be given again",
+    )
+    parser.add_argument(
+        "--html", type=output.named_path, metavar="FILE", help="write a page with figures"
+    )
+    parser.add_argument(
+        "--csv", type=output.named_path, metavar="FILE", help="write a row per number and run"
+    )
+    parser.add_argument(
+        "--text", action="store_true", help="print the comparison, write no file (the default)"
+    )
+    output.add_json_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure the runs, compare them, print and write what was asked for."""
+    if arguments.text and (arguments.html or arguments.csv):
+        raise UsageError("--text writes no file, so it does not go with --html or --csv")
+    if len(arguments.runs) < 2:
+        raise UsageError("one run alone cannot be compared", hint="name two or more")
+    policy = with_may_differ(find_policy(arguments.policy, DEFAULT_POLICY), arguments.may_differ)
+    folders = [find_run(arguments.results, name) for name in arguments.runs]
+    refuse_twice([str(folder.resolve()) for folder in folders], arguments.runs)
+    check_outputs(folders, {"--html": arguments.html, "--csv": arguments.csv})
+
+    from kvbench.cli.measuring import measure_all
+    from kvbench.compare.join import compare_runs
+    from kvbench.report import compare_words
+
+    runs = measure_all(folders)
+    refuse_twice([run.record.run_id for run in runs], arguments.runs)
+    comparison = compare_runs(runs, policy)
+    if not arguments.json:  # before the files: a folder that is full must not hide what is known
+        print(_text(comparison, runs), end="")
+        sys.stdout.flush()
+    files = _write(comparison, runs, arguments.html, arguments.csv)
+    if arguments.json:
+        output.print_json(comparison)
+    for path in [] if arguments.json else files:
+        print(f"wrote {path}")
+    nothing = compare_words.shares_nothing(comparison)
+    return int(ExitCode.INCONCLUSIVE if nothing else ExitCode.OK)
+
+
+def with_may_differ(policy: Policy, aspects: Sequence[str]) -> Policy:
+    """Return ``policy`` with ``aspects`` named as the thing under test.
+
+    Raises:
+        UsageError: there is no such aspect.
+    """
+    for name in aspects:
+        if name not in ASPECT_NAMES:
+            raise UsageError(
+                f"there is no aspect {found(name)}",
+                where="--may-differ",
+                hint=suggestion(name, ASPECT_NAMES),
+            )
+    return replace(
+        policy,
+        may_differ=tuple(dict.fromkeys((*policy.may_differ, *aspects))),
+        must_not_differ=tuple(name for name in policy.must_not_differ if name not in aspects),
+    )
+
+
+def refuse_twice(keys: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a run that is named twice: a run cannot differ from itself.
+
+    Args:
+        keys: what tells runs apart, one per run.
+        names: how the runs were named, in the same order.
+
+    Raises:
+        UsageError: two keys are the same.
+    """
+    seen: dict[str, str] = {}
+    for key, name in zip(keys, names, strict=True):
+        if key in seen:
+            both = dict.fromkeys((seen[key], name))
+            said = " and ".join(found(one) for one in both)
+            are = "are the same run" if len(both) > 1 else "is named twice"
+            raise UsageError(f"{said} {are}, which cannot differ from itself")
+        seen[key] = name
+
+
+def check_outputs(runs: Sequence[Path], outputs: dict[str, Path | None]) -> None:
+    """Refuse to write over anything that must stay.
+
+    Args:
+        runs: the folders that are read; nothing is written into them.
+        outputs: option -> file, None where it was not given.
+
+    Raises:
+        UsageError: two outputs of one name, a device or other special file, a part of an archive.
+    """
+    seen: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        resolved = path.resolve()
+        if resolved in seen:
+            raise UsageError(f"{seen[resolved]} and {option} name the same file", where=str(path))
+        seen[resolved] = option
+        if (path.exists() or path.is_symlink()) and not stat.S_ISREG(path.lstat().st_mode):
+            raise UsageError("is not a regular file, so it is not replaced", where=str(path))
+        if any(resolved.is_relative_to(run.resolve()) for run in runs):
+            raise UsageError("would become a part of the archive", where=str(path))
+
+
+def _text(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:
+    from kvbench.report import compare_text, compare_view
+
+    view = compare_view.build(comparison, runs, figures=False)
+    return compare_text.render(view, ascii_only=not output.speaks_unicode(sys.stdout))
+
+
+def _write(
+    comparison: Comparison, runs: Sequence[MeasuredRun], html: Path | None, csv: Path | None
+) -> list[Path]:
+    """Write the files that were asked for; return where they are."""
+    from kvbench.store.write import write_derived
+
+    files = []
+    if html is not None:
+        from kvbench.report import compare_html, compare_view
+
+        write_derived(html, compare_html.render(compare_view.build(comparison, runs)))
+        files.append(html)
+    if csv is not None:
+        from kvbench.report.compare_csv import to_csv
+
+        write_derived(csv, to_csv(comparison))
+        files.append(csv)
+    return files
