@@ -64,6 +64,12 @@ class StoreError(KvbenchError):
     exit_code = ExitCode.STORE
 
 
+class NotComparable(KvbenchError):
+    """Two things that were to be compared are not what was to be compared."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
 class Refused(KvbenchError):
     """The guard will not touch the target."""
 

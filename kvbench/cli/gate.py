@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kvbench.compare.policy import Policy
     from kvbench.gate.model import Gate
 
+REPETITIONS_MAX = 1000
+
 EXIT_CODES = {
     "PASS": ExitCode.OK,
     "FAIL": ExitCode.REGRESSION,
@@ -39,6 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="show every number, also those that pass"
     )
+    again = parser.add_argument_group("measure again")
+    again.add_argument(
+        "--rerun",
+        metavar="TARGET",
+        help="the candidate's drive: measure what is unclear again, then decide",
+    )
+    again.add_argument(
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help="with --rerun: how often (default: as often as the gate thinks will decide)",
+    )
+    again.add_argument(
+        "--destroy", metavar="TARGET", help="with --rerun: TARGET again, allows writing to it"
+    )
+    again.add_argument("--yes", action="store_true", help="with --destroy: do not ask")
+    again.add_argument("--quiet", action="store_true", help="with --rerun: no progress")
     output.add_json_argument(parser)
 
 
@@ -53,7 +72,7 @@ def add_results_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
+def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
     """Declare what decides, and where the answer goes."""
     parser.add_argument(
         "--policy",
@@ -68,20 +87,56 @@ def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure both archives, decide, print, write."""
+    _refuse_senseless(arguments)
     names = (arguments.baseline, arguments.candidate, *arguments.more)
     folders = [find_run(arguments.results, name) for name in names]
     refuse_output(arguments.junit, folders)
-    return answer(arguments, folders, every_row=arguments.all)
+    policy = policy_of(arguments.policy)
+    if arguments.rerun is not None:
+        from kvbench.cli.rerun import rerun
+
+        gate = decided(policy, folders)
+        if gate.outcome == "UNCLEAR":
+            folders.append(rerun(arguments, gate, folders))
+    return answer(arguments, folders, policy, every_row=arguments.all)
+
+
+def _refuse_senseless(arguments: argparse.Namespace) -> None:
+    if arguments.rerun is None:
+        for name in ("repetitions", "destroy", "quiet"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name} only goes with --rerun")
+    if arguments.yes and arguments.destroy is None:
+        raise UsageError("--yes only goes with --destroy")
+    if arguments.repetitions is not None and not 1 <= arguments.repetitions <= REPETITIONS_MAX:
+        raise UsageError(
+            f"{arguments.repetitions} is not within 1 to {REPETITIONS_MAX}", where="--repetitions"
+        )
+
+
+def policy_of(path: Path | None) -> "Policy":
+    """Return the policy in ``path``, or the one for gates that comes with kvbench.
+
+    Raises:
+        UsageError: the file is wrong.
+    """
+    from kvbench.compare.policy import find_policy
+
+    return find_policy(path, "gate")
 
 
 def answer(
-    arguments: argparse.Namespace, folders: Sequence[Path], *, every_row: bool = False
+    arguments: argparse.Namespace,
+    folders: Sequence[Path],
+    policy: "Policy",
+    *,
+    every_row: bool = False,
 ) -> int:
     """Decide about ``folders``: baseline, candidate, reruns of the candidate; print; write."""
     from kvbench.gate import text
     from kvbench.gate.junit import junit
 
-    gate, policy = decided(arguments.policy, folders)
+    gate = decided(policy, folders)
     if arguments.junit is not None:
         write_derived(arguments.junit, junit(gate, policy))
     code = EXIT_CODES[gate.outcome]
@@ -94,29 +149,27 @@ def answer(
     return int(code)
 
 
-def decided(policy_file: Path | None, folders: Sequence[Path]) -> "tuple[Gate, Policy]":
+def decided(policy: "Policy", folders: Sequence[Path]) -> "Gate":
     """Return what the gate says of stored runs: baseline, candidate, reruns of the candidate."""
     from kvbench.cli.judging import judged
     from kvbench.cli.measuring import measure_all
-    from kvbench.compare.policy import find_policy, refuse_unknown_level
+    from kvbench.compare.policy import refuse_unknown_level
     from kvbench.gate.decide import decide
     from kvbench.gate.pool import pooled
 
-    policy = find_policy(policy_file, "gate")
     baseline, first, *more = measure_all(folders)
     candidate = pooled(first, more)
     judgement = judged(candidate)
     for required in policy.require:
         levels = [lv.name for r in judgement.roles if r.role == required.role for lv in r.levels]
-        refuse_unknown_level(required, tuple(levels), str(policy_file or "gate"))
-    gate = decide(
+        refuse_unknown_level(required, tuple(levels), f"policy {policy.name}")
+    return decide(
         baseline,
         candidate,
         policy,
         judgement,
         looks=1 + len(more),
     )
-    return gate, policy
 
 
 def refuse_output(junit: Path | None, folders: Sequence[Path]) -> None:

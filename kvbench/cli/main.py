@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "report": "rebuild the report of a stored run from its archive",
     "gate": "say whether a candidate run is as good as a baseline; for pipelines",
     "compare": "hold runs against the first: what differs, which drive is better for which role",
+    "ab": "measure one drive before and after a change, or two in turns, and say which is worse",
     "size": "print the KV bytes of a model: token, block, page, chunk, layer, sequence",
     "breakeven": "say from which context on the measured drive reloads faster than a GPU computes",
     "doctor": "say what on this machine would spoil a measurement, and what mends it",

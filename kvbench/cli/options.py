@@ -40,8 +40,9 @@ class Choice(Struct, frozen=True, kw_only=True):
     default_target: bool
 
 
-def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+def add_plan_arguments(parser: argparse.ArgumentParser, default_suite: str = DEFAULT_SUITE) -> None:
     """Declare what decides a plan."""
+    parser.set_defaults(default_suite=default_suite)
     parser.add_argument(
         "target",
         nargs="?",
@@ -50,7 +51,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "in the results folder",
     )
     what = parser.add_argument_group("what to run")
-    what.add_argument("--suite", metavar="S", help=f"a suite (default: {DEFAULT_SUITE})")
+    what.add_argument("--suite", metavar="S", help=f"a suite (default: {default_suite})")
     what.add_argument(
         "--workload",
         action="append",
@@ -222,7 +223,7 @@ def _workloads(arguments: argparse.Namespace) -> tuple[Sequence[Workload], str, 
         suite_name = ""
         repetitions = WORKLOAD_REPETITIONS
     else:
-        suite = catalog.find_suite(arguments.suite or DEFAULT_SUITE)
+        suite = catalog.find_suite(arguments.suite or arguments.default_suite)
         chosen = list(catalog.suite_workloads(suite, kv))
         suite_name, repetitions = suite.name, suite.repetitions
     if arguments.role:
@@ -256,11 +257,15 @@ def _target(
         spec = TargetSpec(path=str(path), kind="file", size_bytes=size, own_file=True)
         return spec, None, True
     identity = guard.check_readable(arguments.target)
-    spec = TargetSpec(
+    return spec_of(identity), identity, False
+
+
+def spec_of(identity: Identity) -> TargetSpec:
+    """Return an identified target as a plan sees it."""
+    return TargetSpec(
         path=identity.real_path,
         kind=identity.kind,
         size_bytes=identity.size_bytes,
         own_file=identity.kind == "file" and target.is_own(Path(identity.real_path)),
         logical_block_bytes=probe.logical_block_bytes(identity),
     )
-    return spec, identity, False

@@ -35,6 +35,7 @@ def totals(plan: Plan) -> dict[str, object]:
         "fill_bytes": plan.target.size_bytes if plan.target.own_file else 0,
         "paced_write_bytes_max": paced_write_bytes(plan),
         "unpaced_writing_streams": unpaced_writers(plan),
+        "decides": decides_words(plan),
     }
 
 
@@ -67,17 +68,38 @@ def unpaced_writers(plan: Plan) -> list[str]:
     )
 
 
+def decides_words(plan: Plan) -> str:
+    """Return from how many repetitions on a gate over this plan can come to a verdict."""
+    from kvbench.compare.policy import find_policy
+    from kvbench.stats.rank_sum import smallest_n
+
+    policy = find_policy(None, "gate")
+    count = policy.count(plan)
+    least = smallest_n(policy.chance / count) if count else None
+    if least is None:
+        return "it has no primary number that a gate could decide about"
+    enough = "" if plan.repetitions >= least else f", this plan has {plan.repetitions}"
+    return f"a gate over its {count} primary numbers needs {least} repetitions a side{enough}"
+
+
 def describe(plan: Plan) -> list[str]:
     """Return the plan as lines of text."""
     target = plan.target
     kind = "kvbench's own file" if target.own_file else target.kind
     mode = "O_DIRECT" if plan.direct else "buffered (page cache)"
+    up_to = "up to " if plan.until_precise is not None else ""
     lines = [
         f"target      {target.path} ({kind}, {format_size(target.size_bytes)})",
         f"engine      {plan.engine}, {mode}",
-        f"cells       {len(plan.cells)} in {plan.repetitions} repetitions, "
-        f"about {format_clock(plan.expected_s)}",
+        f"cells       {len(plan.cells)} in {up_to}{plan.repetitions} repetitions, "
+        f"{up_to or 'about '}{format_clock(plan.expected_s)}",
+        f"decides     {decides_words(plan)}",
     ]
+    if plan.until_precise is not None:
+        lines.append(
+            f"until       every primary number has a 95 % interval narrower than "
+            f"{100 * plan.until_precise:g} % of its median"
+        )
     if target.own_file:
         lines.append(f"fill        {format_size(target.size_bytes)} once, when not yet written")
     if plan.writing_cells:

@@ -12,6 +12,7 @@ from kvbench.cli.plan import describe
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
     check_engine_works,
+    check_label,
     check_memory,
     check_mode,
     enter,
@@ -29,8 +30,6 @@ from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.store.read import find_run, read_run
 from kvbench.store.write import RunWriter, finish_unended
-
-LABEL_MAX = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,10 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run a plan, or the rest of one, and report it."""
     if arguments.yes and arguments.destroy is None and arguments.resume is None:
         raise UsageError("--yes only goes with --destroy")
-    if not all(c.isprintable() for c in arguments.label) or len(arguments.label) > LABEL_MAX:
-        raise UsageError(
-            f"must be at most {LABEL_MAX} visible characters of UTF-8 text", where="--label"
-        )
+    check_label(arguments.label)
     if arguments.resume is not None:
         return _resume(arguments)
     choice = choose(arguments)

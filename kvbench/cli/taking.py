@@ -27,6 +27,20 @@ from kvbench.store import layout
 from kvbench.store.records import FORMAT, Pairing, RunRecord
 from kvbench.units import format_size
 
+LABEL_MAX = 200
+
+
+def check_label(label: str) -> None:
+    """Refuse a label that no report could show in a line.
+
+    Raises:
+        UsageError: it is too long, or holds what cannot be seen.
+    """
+    if not all(c.isprintable() for c in label) or len(label) > LABEL_MAX:
+        raise UsageError(
+            f"must be at most {LABEL_MAX} visible characters of UTF-8 text", where="--label"
+        )
+
 
 def take_target(choice: Choice, arguments: argparse.Namespace, held: ExitStack) -> Identity:
     """Make the default target when it is not there, pass the guard, and lock the target."""

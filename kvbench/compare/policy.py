@@ -12,6 +12,7 @@ from msgspec import Struct
 from kvbench.document import found, suggestion
 from kvbench.errors import UsageError
 from kvbench.metrics import METRICS
+from kvbench.plan import Plan
 from kvbench.workload.folder import data_folder
 from kvbench.workload.schema import ROLES, Role, Workload
 from kvbench.workload.table import Table, plain_text, read_document
@@ -78,6 +79,21 @@ class Policy(Struct, frozen=True, kw_only=True):
             if pattern == PRIMARY
             else fnmatchcase(name, pattern)
             for pattern in self.metrics
+        )
+
+    def count(self, plan: Plan) -> int:
+        """Return how many numbers of a plan the policy is about, at most."""
+        workloads = {workload.name: workload for workload in plan.workloads}
+        points = {
+            cell.point_id: cell
+            for cell in plan.cells
+            if cell.purpose == "measure" and cell.alone is None
+        }
+        return sum(
+            self.wants(workloads[cell.workload], placed.stream.name, metric)
+            for cell in points.values()
+            for placed in cell.placed
+            for metric in METRICS
         )
 
     @property

@@ -183,6 +183,34 @@ def capture(argv: Sequence[str], *, timeout_s: float, cwd: Path | None = None) -
         )
 
 
+def run_operators_command(command: str, environment: Mapping[str, str]) -> int:
+    """Run a shell command of the operator's own and return its exit code, negative for a signal.
+
+    Unlike fio it is never ended by kvbench and does not die with it: it may be writing firmware.
+    Ctrl-C reaches it from the terminal, and it decides itself what that means.  What it prints
+    goes to standard error.
+
+    Raises:
+        EnvironmentMissing: there is no shell.
+    """
+    pressed = 0
+
+    def note(_number: int, _frame: object) -> None:
+        nonlocal pressed
+        pressed += 1
+
+    before = signal.signal(signal.SIGINT, note)  # a handler is not inherited, as ignoring would be
+    try:
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", command], env={**os.environ, **environment}, stdout=sys.stderr
+        )
+        return child.wait()
+    except OSError as error:
+        raise EnvironmentMissing(f"/bin/sh cannot be run: {error.strerror}") from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def _fresh(path: Path) -> Iterator[int]:
     """Make a file that did not exist, open for writing inside a ``with``."""

@@ -8,6 +8,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
 from kvbench.measure.model import MeasuredCell, MeasuredRun
 from kvbench.measure.summarise import summarise
+from kvbench.store.records import RunRecord
 
 # Of a rerun all of this must be as in the run that it adds to; its plan is a part of that one's.
 SAME = ("model", "serial", "namespace", "firmware", "capacity", "lba_format", "pcie_link",
@@ -27,7 +28,7 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         raise UsageError("a run is given twice, so its repetitions would count twice")
     cells = list(run.cells)
     for one in more:
-        _refuse_other(run, one)
+        refuse_other(run.record, one.record)
         first = max((cell.cell.repetition for cell in cells), default=0)
         cells += [_shifted(cell, first) for cell in one.cells if cell.cell.purpose != "ceiling"]
     return MeasuredRun(
@@ -43,21 +44,26 @@ def _shifted(cell: MeasuredCell, by: int) -> MeasuredCell:
     return replace(cell, cell=replace(cell.cell, repetition=cell.cell.repetition + by))
 
 
-def _refuse_other(run: MeasuredRun, other: MeasuredRun) -> None:
+def refuse_other(run: RunRecord, other: RunRecord) -> None:
+    """Refuse to add repetitions of another drive, or of the same in another state.
+
+    Raises:
+        UsageError: it is another; the message says in what.
+    """
     for name in SAME:
         title, read = ASPECTS[name]
-        ours, theirs = read(run.record), read(other.record)
+        ours, theirs = read(run), read(other)
         if ours != theirs:
             raise UsageError(
-                f"cannot add to {run.record.run_id}: {title} is {theirs or 'unknown'} "
+                f"cannot add to {run.run_id}: {title} is {theirs or 'unknown'} "
                 f"and not {ours or 'unknown'}",
-                where=other.record.run_id,
+                where=other.run_id,
                 hint="only repetitions of one drive in one state make one sample",
             )
-    ours_digests = {(w.name, w.digest) for w in run.record.plan.workloads}
-    odd = [w.name for w in other.record.plan.workloads if (w.name, w.digest) not in ours_digests]
+    ours_digests = {(w.name, w.digest) for w in run.plan.workloads}
+    odd = [w.name for w in other.plan.workloads if (w.name, w.digest) not in ours_digests]
     if odd:
         raise UsageError(
-            f"cannot add to {run.record.run_id}: it did not run {odd[0]} in this way",
-            where=other.record.run_id,
+            f"cannot add to {run.run_id}: it did not run {odd[0]} in this way",
+            where=other.run_id,
         )

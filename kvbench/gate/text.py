@@ -51,7 +51,7 @@ def _first_line(gate: Gate) -> str:
         for verdict in ("PASS", *ROWS_MAX)
         if any(row.verdict == verdict for row in gate.rows)
     ]
-    told = "; ".join(gate.reasons) or f"all {len(gate.rows)} numbers are inside their margins"
+    told = "; ".join(gate.reasons) or f"{_numbers(len(gate.rows))} inside the margin, none outside"
     line = f"{gate.outcome}: {told}"
     return line if len(counts) < 2 or len(line) > 60 else f"{line} ({', '.join(counts)})"
 
@@ -100,7 +100,7 @@ def _notes(gate: Gate) -> Iterator[str]:
     needs = "" if n is None else f"; a verdict needs {n} repetitions a side"
     looks = "" if gate.looks == 1 else f", look {gate.looks}: half the error of the look before"
     yield from _wrapped(
-        f"policy {gate.policy}, {100 * gate.confidence:g} % over {len(gate.rows)} numbers "
+        f"policy {gate.policy}, {100 * gate.confidence:g} % over {_numbers(len(gate.rows))} "
         f"(Holm){looks}{needs}",
         2,
     )
@@ -115,8 +115,11 @@ def _notes(gate: Gate) -> Iterator[str]:
             "more repetitions may not decide it"
         )
     if gate.ungated:
-        count = len(gate.ungated)
-        yield f"{count} numbers are not gated: neither run has a value (--all names them)"
+        yield f"not gated, as neither run has a value: {_numbers(len(gate.ungated))} (--all)"
+
+
+def _numbers(count: int) -> str:
+    return f"{count} {'number' if count == 1 else 'numbers'}"
 
 
 def ungated_lines(gate: Gate) -> Iterator[str]:

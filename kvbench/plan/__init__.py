@@ -1,5 +1,6 @@
 """Workloads x target x repetitions -> ordered cells."""
 
+from kvbench.plan.again import again
 from kvbench.plan.cells import CEILING_TIMING, ceiling_shape
 from kvbench.plan.make import huge_pages_needed, make_plan
 from kvbench.plan.model import (
@@ -37,6 +38,7 @@ __all__ = [
     "Skipped",
     "TargetKind",
     "TargetSpec",
+    "again",
     "ceiling_shape",
     "check_stored",
     "huge_pages_needed",

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from kvbench.compare.aspects import ASPECTS
-from kvbench.compare.policy import ASPECT_NAMES, find_policy, load_policy
+from kvbench.compare.policy import ASPECT_NAMES, KEYS, find_policy, load_policy
 from kvbench.errors import UsageError
 from kvbench.metrics import METRICS
+from kvbench.plan import make_plan
+from kvbench.stats.rank_sum import smallest_n
+from kvbench.units import GIB
+from kvbench.workload import catalog
+from kvbench.workload.folder import data_folder
 from tests.compare.runs import THREE
+from tests.records import a_target
 
 WHOLE = """
 format = 1
@@ -97,3 +103,25 @@ def test_a_level_of_no_role_is_refused(tmp_path: Path) -> None:
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         load_policy(tmp_path / "none.toml")
+
+
+def test_the_suite_for_gates_has_the_repetitions_that_a_verdict_needs() -> None:
+    suite = catalog.find_suite("gate")
+    plan = make_plan(
+        catalog.suite_workloads(suite),
+        a_target(size_bytes=2 * GIB),
+        repetitions=suite.repetitions,
+        seed=1,
+        may_write=True,
+    )
+    policy = find_policy(None, "gate")
+    least = smallest_n(policy.chance / policy.count(plan))
+    assert least is not None
+    assert suite.repetitions >= least
+
+
+def test_every_key_of_a_policy_is_explained() -> None:
+    readme = (data_folder() / "README.md").read_text()
+    section = readme.partition("## Policies")[2].partition("## Suites")[0]
+    assert all(f"`{key}`" in section or f"`[{key}]`" in section or f"`[[{key}]]`" in section
+               for key in KEYS)  # fmt: skip

@@ -1,0 +1,127 @@
+"""Measure again what a gate could not decide: more repetitions of the candidate's unclear cells."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from kvbench.cli import output
+from kvbench.cli.options import Choice, spec_of
+from kvbench.cli.running import run_to_end
+from kvbench.cli.taking import (
+    check_engine_works,
+    check_memory,
+    check_mode,
+    record_of,
+    stop_on_signals,
+    take_target,
+    written_state,
+)
+from kvbench.errors import CellFailed, Interrupted, UsageError
+from kvbench.fio.cell_limits import refuse_unfit_plan
+from kvbench.fio.probe import find_fio
+from kvbench.gate.model import Gate, GateRow
+from kvbench.gate.pool import refuse_other
+from kvbench.host import guard
+from kvbench.measure.subjects import OF_A_CURVE
+from kvbench.plan import Plan, again
+from kvbench.store.read import read_run
+from kvbench.store.records import Pairing
+from kvbench.store.write import RunWriter
+from kvbench.units import format_clock
+
+REPETITIONS_DEFAULT = 8  # where nobody can say how many would decide
+REPETITIONS_MAX = 60
+RELATIVE = ("_over_", "usable_", "jain_", "span_")  # a number that other cells take part in
+
+
+def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) -> Path:
+    """Measure the unclear cells again on ``--rerun TARGET`` and return the new run's folder.
+
+    The cells come in the order in which the baseline had them.
+
+    Raises:
+        UsageError: nothing is unclear, or the target is not the candidate's drive in its state.
+        Interrupted, CellFailed: the new run did not end in order; what was measured is kept.
+    """
+    unclear = [row for row in gate.rows if row.verdict == "UNCLEAR"]
+    if not unclear:
+        raise UsageError(f"nothing is unclear, so nothing is measured again: {gate.outcome}")
+    baseline, candidate = (read_run(folder).record for folder in folders[:2])
+    identity = guard.check_readable(arguments.rerun)
+    points, workloads = _parts(baseline.plan, unclear)
+    repetitions = arguments.repetitions or min(gate.more or REPETITIONS_DEFAULT, REPETITIONS_MAX)
+    plan = again(
+        candidate.plan if _same_points(candidate.plan, baseline.plan) else baseline.plan,
+        points=points,
+        workloads=workloads,
+        target=spec_of(identity),
+        repetitions=repetitions,
+        seed=candidate.plan.seed + len(folders),
+    )
+    refuse_unfit_plan(plan, identity)
+    output.advise(
+        f"measuring what is unclear again: {len(plan.cells)} cells in {repetitions} "
+        f"repetitions, about {format_clock(plan.expected_s)}"
+    )
+    choice = Choice(plan=plan, identity=identity, default_target=False)
+    tool = find_fio()
+    with ExitStack() as held:
+        take_target(choice, arguments, held)
+        stop = held.enter_context(stop_on_signals())
+        check_mode(plan, identity)
+        check_memory(plan)
+        check_engine_works(plan, tool, identity)
+        allowed = arguments.destroy is not None
+        written = written_state(choice, identity, tool, stop, allowed=allowed)
+        record = record_of(
+            arguments,
+            plan,
+            identity,
+            written,
+            tool,
+            label=f"{candidate.label} again".strip(),
+            pairing=Pairing(kind="rerun", pair_id=candidate.run_id, of=candidate.run_id),
+        )
+        refuse_other(candidate, record)
+        writer = RunWriter.create(arguments.results, record)
+        end = run_to_end(
+            plan,
+            tool=tool,
+            identity=identity,
+            writer=writer,
+            stop=stop,
+            quiet=arguments.quiet or arguments.json,
+        )
+    if end.end == "interrupted":
+        raise Interrupted("interrupted; what was measured is kept", where=str(writer.folder))
+    if end.end == "failed":
+        raise CellFailed(f"the run failed: {end.reason}", where=str(writer.folder))
+    return writer.folder
+
+
+def _parts(plan: Plan, rows: Sequence[GateRow]) -> tuple[set[str], set[str]]:
+    """Return the points to measure again, and the workloads that are needed whole."""
+    loads = {workload.name for workload in plan.workloads if workload.load is not None}
+    workloads = {
+        row.key.workload
+        for row in rows
+        if row.key.workload in loads
+        or row.key.metric in OF_A_CURVE
+        or any(part in row.key.metric for part in RELATIVE)
+    }
+    points = {
+        cell.point_id
+        for cell in plan.cells
+        for row in rows
+        if cell.purpose == "measure"
+        and (cell.workload, cell.parameters, cell.alone)
+        == (row.key.workload, row.key.parameters, row.key.alone)
+    }
+    return points, workloads
+
+
+def _same_points(a: Plan, b: Plan) -> bool:
+    """Whether two plans have the same points in the same order, so that either's order serves."""
+    ours, theirs = ([cell.point_id for cell in plan.cells] for plan in (a, b))
+    return ours == theirs
