@@ -3,9 +3,9 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run test check lint types unit bench calibrate clean
+.PHONY: help run test check lint types unit bench calibrate calibrate-devices clean
 help: ## show this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
 run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, write the report (ARGS="..." for options)
 	$(BIN)/kvbench run $(ARGS)
@@ -23,13 +23,17 @@ types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev ## the fast tests only: no fio, no devices
-	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow"
+	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow and not vm"
 
 bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
 	$(BIN)/python -m tests.bench
 
 calibrate: $(VENV)/.dev ## print the request time of vllm-block over that of a program that reads blocks (nothing else may run)
 	$(BIN)/python -m tests.bench calibrate
+
+calibrate-devices: $(VENV)/.dev ## measure devices of known latency in a virtual machine (installs QEMU by apt)
+	bash tests/nvme_vm/vm.sh deps
+	$(BIN)/python -m tests.bench devices
 
 clean: ## remove the virtual environment and caches; results stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info

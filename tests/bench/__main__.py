@@ -26,6 +26,7 @@ from kvbench.store.records import CellRecord, RunRecord
 from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
 from tests.bench.calibrate import calibrate
+from tests.bench.devices import known_devices
 from tests.bench.silent import run_silently
 
 HERE = Path(__file__).parent
@@ -206,13 +207,16 @@ def say(what: str, value: float, wanted: str, detail: str) -> None:
 
 
 def main() -> None:
-    """Run every benchmark, or only ``calibrate``; in a folder beside the results."""
+    """Run every benchmark, or only ``calibrate`` or ``devices``; in a folder beside the results."""
     tool = find_fio()
     (ROOT / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "results", prefix=".bench-") as name:
         folder = Path(name)
         if sys.argv[1:] == ["calibrate"]:
             calibrate(tool, folder)
+            return
+        if sys.argv[1:] == ["devices"]:
+            known_devices(folder)
             return
         bench_help()
         bench_report(folder)

@@ -40,8 +40,8 @@
 #
 # Environment: VM_CACHE, the cache folder (default: kvbench-vm in the user's cache); VM_QEMU, another QEMU;
 # VM_CPU, another -cpu.
-set -Eeuo pipefail
 # shellcheck disable=SC2054  # commas are of QEMU's options, they separate no elements
+set -Eeuo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/kvbench-vm}
