@@ -13,6 +13,7 @@ What fits neither is an error: a number that is wrong a thousandfold is worse th
 """
 
 import re
+from functools import lru_cache
 from math import isfinite
 
 import msgspec
@@ -229,10 +230,15 @@ def _percentiles(raw: dict[str, Number], factor: int) -> dict[float, float]:
     """Return the percentiles that mean something: 2.x fills its list up with "0.00"."""
     found: dict[float, float] = {}
     for key, value in raw.items():
-        usable = _usable(value)
-        if _PERCENT.fullmatch(key) and float(key) > 0 and usable is not None:
-            found[float(key)] = float(usable * factor)
+        usable, percent = _usable(value), _percent(key)
+        if percent is not None and percent > 0 and usable is not None:
+            found[percent] = float(usable * factor)
     return found
+
+
+@lru_cache(maxsize=256)  # a document has the same few keys hundreds of times
+def _percent(key: str) -> float | None:
+    return float(key) if _PERCENT.fullmatch(key) else None
 
 
 def _bins(raw: dict[str, int], where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -21,7 +21,8 @@ __all__ = ["FioOutputError", "parse"]
 
 _VERSION_KEY = '"fio version"'
 _BEGIN = re.compile(rf"\{{[ \t]*\r?\n\s*{_VERSION_KEY}")
-_END = re.compile(r"^\}", re.MULTILINE)
+_END = "\n}"
+_NOTICE = "\nfio: "
 _LINE_INSIDE = re.compile(r"^fio: .*\n", re.MULTILINE)
 _LONE_BRACE = re.compile(r"^\{[ \t]*\r?$", re.MULTILINE)
 _HELP = re.compile(
@@ -69,12 +70,14 @@ def _split(text: str) -> tuple[list[str], list[str], bool]:
     begins = [match.start() for match in _BEGIN.finditer(text)]
     for begin, limit in pairwise([*begins, len(text)]):
         around.append(text[position:begin])
-        end = _END.search(text, begin, limit)
-        if end:
-            document = text[begin : end.end()]
-            around += _LINE_INSIDE.findall(document)
-            documents.append(_LINE_INSIDE.sub("", document))
-            position = end.end()
+        end = text.find(_END, begin, limit)
+        if end >= 0:
+            position = end + len(_END)
+            document = text[begin:position]
+            if _NOTICE in document:  # rare, and looking for whole lines takes long
+                around += _LINE_INSIDE.findall(document)
+                document = _LINE_INSIDE.sub("", document)
+            documents.append(document)
         elif limit == len(text):
             return documents, around, True
         else:

@@ -4,6 +4,8 @@ The one place where fio's milliseconds become rates per second.  Rows are matche
 fio's group number alone (each section is a group of its own); names and options are for display.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -65,15 +67,15 @@ class StreamRows(Struct, frozen=True, kw_only=True, eq=False):
     def rows(self) -> list[tuple[FioJob, IoDirection, FioDirection]]:
         """Return each job's row of each direction that was asked for and did I/O."""
         found = []
+        asked = self.directions
         for job in self.jobs:
             done = job.directions()
-            found += [(job, name, done[name]) for name in self.directions if name in done]
+            found += [(job, name, done[name]) for name in asked if name in done]
         return found
 
     def merged(self, direction: IoDirection) -> Merged | None:
         """Return the sum over the jobs, None when no job did I/O in this direction."""
-        rows = [(job, row) for job, name, row in self.rows() if name == direction]
-        return _merge(self.stream, rows) if rows else None
+        return _merged(self, direction)
 
 
 class Evidence(Struct, frozen=True, kw_only=True, eq=False):
@@ -132,6 +134,12 @@ def completed_ios(stream: Stream, job: FioJob, row: FioDirection) -> int:
 def per_second(amount: float, runtime_ms: float) -> float:
     """Return a rate; a runtime of zero has none."""
     return amount * MS_PER_S / runtime_ms if runtime_ms > 0 else 0.0
+
+
+@lru_cache(maxsize=32)  # every check of a cell asks again
+def _merged(own: StreamRows, direction: IoDirection) -> Merged | None:
+    rows = [(job, row) for job, name, row in own.rows() if name == direction]
+    return _merge(own.stream, rows) if rows else None
 
 
 def _merge(stream: Stream, rows: list[tuple[FioJob, FioDirection]]) -> Merged:

@@ -29,6 +29,11 @@ def merge(parts: Sequence[tuple[Values, Counts]]) -> tuple[Values, Counts]:
     """
     if not parts:
         return np.empty(0), np.empty(0, dtype=np.int64)
+    if len(parts) == 1 and (np.diff(parts[0][0]) > 0).all():  # one sorted part is the answer
+        values = np.asarray(parts[0][0], dtype=np.float64)
+        counts = np.asarray(parts[0][1], dtype=np.int64)
+        filled = counts > 0
+        return values[filled], counts[filled]
     every_value = np.concatenate([np.asarray(values, dtype=np.float64) for values, _ in parts])
     every_count = np.concatenate([np.asarray(counts, dtype=np.int64) for _, counts in parts])
     values, place = np.unique(every_value, return_inverse=True)
