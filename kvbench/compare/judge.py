@@ -67,7 +67,12 @@ def sample_of(summary: Summary) -> Sample:
 
 
 def judge(
-    questions: Sequence[Question], chance: float, *, sides: Sides, tests: int | None = None
+    questions: Sequence[Question],
+    chance: float,
+    *,
+    sides: Sides,
+    tests: int | None = None,
+    advise: bool = True,
 ) -> list[Change]:
     """Return one change per question, corrected for all of them together.
 
@@ -76,6 +81,7 @@ def judge(
         chance: the error allowed over the family.
         sides: "one" asks only whether b is worse; its PASS needs one bound inside the margin.
         tests: the size of the family, where it is larger than what could be tested of it.
+        advise: say how many more repetitions would decide, which takes time to find out.
     """
     tested = [_test(question, chance) for question in questions]
     known = [place for place, test in enumerate(tested) if test is not None]
@@ -93,7 +99,16 @@ def judge(
             p.append(min(1.0, 2 * one) if sides == "two" else one)
         target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
     return [
-        _change(question, test, worse.get(place, 1.0), better.get(place, 1.0), chance, sides, count)
+        _change(
+            question,
+            test,
+            worse.get(place, 1.0),
+            better.get(place, 1.0),
+            chance,
+            sides,
+            count,
+            advise=advise,
+        )
         for place, (question, test) in enumerate(zip(questions, tested, strict=True))
     ]
 
@@ -113,6 +128,8 @@ def _change(
     chance: float,
     sides: Sides,
     count: int,
+    *,
+    advise: bool,
 ) -> Change:
     a, b = question.a, question.b
     if a is None or b is None or not a.values or not b.values:
@@ -142,6 +159,8 @@ def _change(
     fewest = min(len(a.values), len(b.values))
     if not reason:
         reason = _why_open(test, question, fewest, least)
+    if not advise:
+        return replace(change, reason=reason)
     more = two_sample.more_repetitions(
         a.values, b.values, _limits(question, test, sides), one_sided / max(1, count)
     )

@@ -92,7 +92,9 @@ def _all_pairs(rows: Sequence[Row], runs: Sequence[MeasuredRun], policy: Policy)
         for a, b in pairs
         for row in rows
     ]
-    verdicts = [change.verdict for change in judge(questions, policy.chance, sides="two")]
+    verdicts = [
+        change.verdict for change in judge(questions, policy.chance, sides="two", advise=False)
+    ]
     table: _Table = {}
     mirrored: dict[Verdict, Verdict] = {"BETTER": "WORSE", "WORSE": "BETTER"}
     for place, (a, b) in enumerate(pairs):

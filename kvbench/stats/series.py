@@ -36,14 +36,30 @@ def drift(values: Sequence[float]) -> Drift | None:
     sample = np.asarray(values, dtype=np.float64)
     if sample.size < DRIFT_N_MIN or np.ptp(sample) == 0:
         return None
-    middle = float(np.median(sample))
+    middle = _median(sample)
     if middle == 0:
         return None
-    early, late = np.triu_indices(sample.size, 1)
+    early, late = _pairs(sample.size)
     rises = sample[late] - sample[early]
-    slope = float(np.median(rises / (late - early)))
+    slope = _median(rises / (late - early))
     p = _p_of_order(sample.size, abs(int(np.sign(rises).sum())))
     return Drift(change=slope * (sample.size - 1) / abs(middle), p=p)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of the earlier and the later value of every pair."""
+    early, late = np.triu_indices(n, 1)
+    return early, late
+
+
+def _median(sample: Numbers) -> float:
+    """Return the median; numpy's own takes long to say what it is of a few values."""
+    ascending = np.sort(sample)
+    half = ascending.size // 2
+    if ascending.size % 2:
+        return float(ascending[half])
+    return float(ascending[half - 1] + ascending[half]) / 2
 
 
 def _p_of_order(n: int, excess: int) -> float:
@@ -75,9 +91,9 @@ def outliers(values: Sequence[float]) -> tuple[int, ...]:
     sample = np.asarray(values, dtype=np.float64)
     if sample.size < OUTLIER_N_MIN:
         return ()
-    middle = float(np.median(sample))
+    middle = _median(sample)
     away = np.abs(sample - middle)
-    usual = _MAD_TO_SIGMA * float(np.median(away))
+    usual = _MAD_TO_SIGMA * _median(away)
     odd = (away > OUTLIER_SPREADS * usual) & (away > OUTLIER_SHARE * abs(middle)) & (away > 0)
     if odd.sum() > OUTLIER_COUNT_SHARE * sample.size:
         return ()

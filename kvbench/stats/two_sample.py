@@ -77,7 +77,7 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSam
         left, right = np.log(left), np.log(right)
     steps = np.sort((right[None, :] - left[:, None]).ravel())
     rank = rank_sum.edge_rank(left.size, right.size, (1 - confidence) / 2)
-    shift = float(np.median(steps))
+    shift = _middle(steps)
     shown = _as_ratio if positive else float
     return TwoSample(
         kind="ratio" if positive else "difference",
@@ -148,6 +148,14 @@ def ratio_shift(share: float) -> float:
 
 def _as_ratio(shift: float) -> float:
     return exp(min(shift, LOG_RATIO_MAX))
+
+
+def _middle(ascending: Numbers) -> float:
+    """Return the median of values that are sorted."""
+    half = ascending.size // 2
+    if ascending.size % 2:
+        return float(ascending[half])
+    return float(ascending[half - 1] + ascending[half]) / 2
 
 
 def _variance(values: Numbers) -> float:
