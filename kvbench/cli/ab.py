@@ -188,7 +188,8 @@ def _make_the_change(
         raise EnvironmentMissing(
             f"the command between the sides ended with {code}, so side {order[1]} is not measured",
             where=arguments.between,
-            hint=f"side {order[0]} is kept; make the change, then: kvbench ab ... --after latest",
+            hint=f"side {order[0]} is kept; make the change, then give --after {first.name} in the "
+            "place of --between",
         )
 
 
@@ -340,7 +341,7 @@ def _take_turns(
         for number, (first, second) in enumerate(zip(*turns, strict=True)):
             both = list(zip(sides, (first, second), strict=True))
             going = True
-            for ready, cells in both if number % 2 == 0 else both[::-1]:
+            for ready, cells in both[::-1] if number and number % 2 == 0 else both:
                 if not quiet and number:
                     output.advise(
                         f"repetition {number} of {ready.choice.plan.repetitions}: {ready.side}"

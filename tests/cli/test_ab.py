@@ -1,0 +1,175 @@
+"""``kvbench ab``: pairs that are pairs, the operator's command between them, and refusals."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvbench.cli.ab import SAME_OF_ONE, refuse_unlike
+from kvbench.errors import ExitCode, NotComparable
+from kvbench.host.model import Written
+from kvbench.plan import Plan
+from kvbench.store.read import list_runs, read_run
+from kvbench.store.records import RunRecord
+from kvbench.units import MIB
+from tests.cli.program import SMALL, kvbench, needs_fio
+from tests.compare.runs import a_record
+from tests.records import a_plan, a_target
+
+QUICK = ("--workload", SMALL, "--repetitions", "2", "--runtime", "0.2", "--quiet")
+
+
+def written_file(path: Path, size: int = 16 * MIB) -> Path:
+    path.write_bytes(os.urandom(size))
+    return path
+
+
+def records(folder: Path) -> dict[str, RunRecord]:
+    found = [read_run(run).record for run in list_runs(folder / "results")]
+    return {r.pairing.side: r for r in found if r.pairing is not None}
+
+
+@pytest.mark.fio
+@needs_fio
+def test_one_drive_is_measured_before_and_after_the_command(tmp_path: Path) -> None:
+    target = written_file(tmp_path / "drive")
+    done = kvbench(
+        "ab", target, *QUICK, "--label", "fw", "--junit", "j.xml", "--between",
+        'echo "$KVBENCH_FROM $KVBENCH_TO $KVBENCH_TARGET" >> hook.txt; echo flashed',
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == ExitCode.INCONCLUSIVE, done.stderr  # two repetitions decide nothing
+    assert done.stdout.startswith("UNCLEAR")
+    assert "flashed" in done.stderr
+    assert (tmp_path / "hook.txt").read_text() == f"A B {target}\n"
+    assert (tmp_path / "j.xml").exists()
+    a, b = records(tmp_path)["A"], records(tmp_path)["B"]
+    assert (a.label, b.label) == ("fw A", "fw B")
+    assert a.pairing is not None
+    assert b.pairing is not None
+    assert a.pairing.pair_id == b.pairing.pair_id
+    assert (a.pairing.order, b.pairing.order) == ("first", "second")
+    assert b.pairing.of == a.run_id
+    assert "flashed" in b.pairing.between
+    assert done.stdout.index(a.run_id) < done.stdout.index(b.run_id)  # A is the baseline
+
+
+@pytest.mark.fio
+@needs_fio
+def test_reversed_b_comes_first_and_a_stays_the_baseline(tmp_path: Path) -> None:
+    target = written_file(tmp_path / "drive")
+    done = kvbench("ab", target, *QUICK, "--reverse", "--between", "true", "--json", cwd=tmp_path)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    a, b = records(tmp_path)["A"], records(tmp_path)["B"]
+    assert b.created_at <= a.created_at
+    assert b.pairing is not None
+    assert b.pairing.order == "first"
+    assert [side["run_id"] for side in answer["gate"]["sides"]] == [a.run_id, b.run_id]
+
+
+@pytest.mark.fio
+@needs_fio
+def test_a_command_that_fails_keeps_the_first_side_and_after_goes_on(tmp_path: Path) -> None:
+    target = written_file(tmp_path / "drive")
+    done = kvbench("ab", target, *QUICK, "--between", "exit 3", cwd=tmp_path)
+    assert done.returncode == ExitCode.ENVIRONMENT
+    assert "ended with 3, so side B is not measured" in done.stderr
+    (first,) = list_runs(tmp_path / "results")
+    assert f"--after {first.name}" in done.stderr
+    done = kvbench("ab", target, *QUICK, "--after", first.name, cwd=tmp_path)
+    assert done.returncode == ExitCode.INCONCLUSIVE, done.stderr
+    assert set(records(tmp_path)) == {"A", "B"}
+
+
+@pytest.mark.fio
+@needs_fio
+def test_another_file_or_plan_is_no_second_side(tmp_path: Path) -> None:
+    target = written_file(tmp_path / "drive")
+    other = written_file(tmp_path / "other")
+    kvbench("run", target, *QUICK, cwd=tmp_path)
+    done = kvbench("ab", other, *QUICK, "--after", "latest", cwd=tmp_path)
+    assert done.returncode == ExitCode.INCONCLUSIVE
+    assert "no pair" in done.stderr
+    assert "another file" in done.stderr
+    done = kvbench("ab", target, *QUICK, "--span", "8MiB", "--after", "latest", cwd=tmp_path)
+    assert done.returncode == ExitCode.INCONCLUSIVE
+    assert "plan was" in done.stderr
+    assert len(list_runs(tmp_path / "results")) == 1
+
+
+@pytest.mark.fio
+@needs_fio
+def test_two_drives_are_measured_in_turns(tmp_path: Path) -> None:
+    one, two = written_file(tmp_path / "one"), written_file(tmp_path / "two", 32 * MIB)
+    done = kvbench("ab", one, two, *QUICK, cwd=tmp_path)
+    assert done.returncode == ExitCode.INCONCLUSIVE, done.stderr
+    folders = list_runs(tmp_path / "results")
+    order = sorted(
+        (cell.record.started_at, side)
+        for side, folder in zip("AB", folders, strict=True)
+        for cell in read_run(folder).cells
+        if cell.record.cell.purpose == "measure"
+    )
+    assert "".join(side for _, side in order) == "AABBBBAA"  # two cells a repetition, ABBA
+    assert {r.pairing.order for r in records(tmp_path).values() if r.pairing} == {"turns"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "what happens between the sides is not said"),
+        (("--between", "true", "--after", "latest"), "not both"),
+        (("--between", "true", "--yes"), "--yes only goes with --destroy"),
+    ],
+)
+def test_senseless_arguments_are_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    done = kvbench("ab", written_file(tmp_path / "drive"), *arguments, cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert told in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_one_drive_by_two_names_is_refused(tmp_path: Path) -> None:
+    one = written_file(tmp_path / "one")
+    (tmp_path / "link").symlink_to(one)
+    done = kvbench("ab", one, tmp_path / "link", *QUICK, cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert "the same drive" in done.stderr
+
+
+PLAN = a_plan(target=a_target("/dev/x"))
+BEFORE = a_record(PLAN, "a", {})
+
+
+def after(
+    plan: Plan = PLAN, facts: dict[str, str | None] | None = None, **changes: object
+) -> RunRecord:
+    return a_record(plan, "b", facts or {}, **changes)
+
+
+UNLIKE = {
+    "serial": (after(facts={"device_serial": "S2"}), "serial was S1 and is S2"),
+    "capacity": (after(facts={"device_bytes": "7"}), "capacity"),
+    "lba format": (after(facts={"logical_block_bytes": "4096"}), "logical block"),
+    "link": (after(facts={"pcie_link": "8 GT/s x2"}), "PCIe link was 16 GT/s x4 and is 8 GT/s x2"),
+    "link lost": (after(facts={"pcie_link": None}), "PCIe link was 16 GT/s x4 and is unknown"),
+    "preparation": (
+        after(written=Written(state="unproven", reason="")),
+        "written before was proven and is unproven",
+    ),
+    "plan": (after(a_plan(target=a_target(size_bytes=32 * MIB))), "plan was"),
+}
+
+
+@pytest.mark.parametrize(("second", "told"), UNLIKE.values(), ids=UNLIKE)
+def test_sides_in_another_state_are_refused(second: RunRecord, told: str) -> None:
+    with pytest.raises(NotComparable, match=told):
+        refuse_unlike(BEFORE, second, SAME_OF_ONE)
+
+
+def test_another_firmware_is_what_is_tested() -> None:
+    refuse_unlike(BEFORE, after(facts={"device_firmware": "FW2"}), SAME_OF_ONE)
