@@ -14,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvbench.measure.evidence import StreamRows, completed_ios, per_second
+from kvbench.measure.logs import read_columns
 from kvbench.measure.model import Finding
 from kvbench.units import NS_PER_MS
 
@@ -46,7 +47,7 @@ class Requests(Struct, frozen=True, kw_only=True, eq=False):
 def read_log(path: Path) -> NDArray[np.int64]:
     """Return the latencies of one log in ns, shape (entries,), in the log's order.
 
-    A log may be compressed (``.gz``); numpy reads both.
+    A log may be compressed (``.gz``).
 
     The columns are ``time_ms, value_ns, direction, block_bytes, ...``; newer fio appends more.
 
@@ -54,9 +55,7 @@ def read_log(path: Path) -> NDArray[np.int64]:
         OSError: it cannot be read.
         ValueError: it is not such a log.
     """
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=np.int64)
-    return np.loadtxt(path, delimiter=",", usecols=(1,), dtype=np.int64, ndmin=1)
+    return read_columns(path, (1,))[:, 0]
 
 
 def group_maxima(latency_ns: NDArray[np.int64], group: int) -> NDArray[np.int64]:

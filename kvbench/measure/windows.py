@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kvbench.fio.sections import WINDOW_MS
 from kvbench.measure.evidence import Evidence, StreamRows
+from kvbench.measure.logs import read_columns
 from kvbench.measure.model import Finding, IoDirection
 from kvbench.stats import histogram
 from kvbench.units import MS_PER_S, NS_PER_MS, format_count
@@ -59,9 +60,7 @@ def read_windows(path: Path) -> NDArray[np.int64]:
         OSError: it cannot be read.
         ValueError: it is not such a log.
     """
-    if path.stat().st_size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    return np.loadtxt(path, delimiter=",", usecols=(0, 2), dtype=np.int64, ndmin=2)
+    return read_columns(path, (0, 2))
 
 
 def longest_gap(stamps_ms: NDArray[np.int64], first_ms: float, runtime_ms: float) -> Gap:
