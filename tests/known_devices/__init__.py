@@ -1,0 +1,1 @@
+"""Devices whose latency is known: does kvbench report what they did?"""
