@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.cli.options import add_plan_arguments, choose
-from kvbench.cli.plan import describe
+from kvbench.cli.plan import decides_words, describe
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
     check_engine_works,
@@ -68,6 +68,8 @@ def execute(arguments: argparse.Namespace) -> int:
         plan = choice.plan
         for scaled in plan.scaled:
             output.advise(f"fitted to the target: {scaled.workload}: {scaled.text}")
+        if not (arguments.quiet or arguments.json):
+            output.advise(f"decides: {decides_words(plan)}")
         check_mode(plan, identity)
         check_engine_works(plan, tool, identity)
         allowed = arguments.destroy is not None

@@ -17,8 +17,6 @@ from kvbench.metrics import Better
 from kvbench.stats import rank_sum, series, two_sample
 from kvbench.stats.two_sample import TwoSample
 
-DRIFT_CHANCE = 0.02  # two-sided; one order in fifty looks like a trend by luck
-DRIFT_SHARE_MIN = 0.02  # a smaller rise over the whole run is nobody's concern
 LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
 
 Sides = Literal["one", "two"]  # asked for "worse" only (a gate), or for "different"
@@ -37,17 +35,6 @@ class Question(Struct, frozen=True, kw_only=True):
 
 def sample_of(summary: Summary) -> Sample:
     """Return the sample that a summary holds, with what its values tell about themselves."""
-    odd = series.outliers(summary.values)
-    trend = series.drift(summary.values)
-    drift = None
-    if trend is not None and trend.p <= DRIFT_CHANCE and abs(trend.change) >= DRIFT_SHARE_MIN:
-        drift = trend.change
-    notes = []
-    if odd:
-        places = ", ".join(str(place + 1) for place in odd)
-        notes.append(f"outlier in value {places} of {summary.n}; it counts like the others")
-    if drift is not None:
-        notes.append(f"drifts by {100 * drift:+.0f} % over its {summary.n} repetitions")
     return Sample(
         values=summary.values,
         median=summary.median,
@@ -60,9 +47,8 @@ def sample_of(summary: Summary) -> Sample:
         censored=summary.censored,
         reason=summary.reason,
         doubts=summary.doubts,
-        outliers=odd,
-        drift=drift,
-        notes=tuple(notes),
+        outliers=series.outliers(summary.values),
+        drift=series.clear_drift(summary.values),
     )
 
 
@@ -272,7 +258,7 @@ def _missing(a: Sample | None, b: Sample | None) -> str:
 def _doubts(a: Sample, b: Sample) -> tuple[str, ...]:
     found = []
     for name, sample in (("first", a), ("other", b)):
-        found += [f"{name}: {text}" for text in (*sample.doubts, *sample.notes)]
+        found += [f"{name}: {text}" for text in sample.doubts]
         if sample.excluded:
             found.append(f"{name}: {sample.excluded} repetitions do not count")
     return tuple(found)

@@ -10,6 +10,8 @@ from kvbench.workload.schema import Role, SweepValue
 Verdict = Literal["BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING", "INCOMPARABLE"]
 VERDICTS: tuple[Verdict, ...] = ("BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING", "INCOMPARABLE")
 
+OF_THE_VALUES = ("outlier:", "drift:", "unstable:")  # how these doubts of a summary begin
+
 
 class Side(Struct, frozen=True, kw_only=True):
     """One run as a column of the comparison.
@@ -58,7 +60,7 @@ class Sample(Struct, frozen=True, kw_only=True):
 
     ``excluded`` counts repetitions that were invalid or failed; ``outliers`` are places in
     ``values``; ``drift`` is the trend over the repetitions as a share of the median, None where
-    none stands out from luck.  ``notes`` are what the statistics say about the values.
+    none stands out from luck.
     """
 
     values: tuple[float, ...]
@@ -74,7 +76,11 @@ class Sample(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...]
     outliers: tuple[int, ...] = ()
     drift: float | None = None
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The doubts that the order and the spread of the values raise themselves."""
+        return tuple(doubt for doubt in self.doubts if doubt.startswith(OF_THE_VALUES))
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from kvbench.measure.evidence import asked_directions
 from kvbench.measure.model import Finding, IoDirection, MeasuredCell, Measurement, Summary
 from kvbench.metrics import METRICS
 from kvbench.plan import Cell, Plan
+from kvbench.stats import series
 from kvbench.stats.interval import median_interval
 
 _Key = tuple[str, IoDirection, str]  # stream, direction, metric
@@ -108,6 +109,7 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
                     *_doubts(stream, used),
                     *(doubt for m in found for doubt in m.doubts),
                     *_unstable(metric, values),
+                    *_uneven(metric, values),
                 )
             )
         ),
@@ -135,6 +137,19 @@ def _unstable(metric: str, values: tuple[float, ...]) -> Iterable[str]:
     spread = max(values) / min(values)
     if spread >= UNSTABLE_RATIO:
         yield f"unstable: the repetitions differ by a factor of {UNSTABLE_RATIO:g} or more"
+
+
+def _uneven(metric: str, values: tuple[float, ...]) -> Iterable[str]:
+    """Tell an odd repetition and a trend over them; none is ever left out."""
+    if METRICS[metric].better == "neither":
+        return
+    odd = series.outliers(values)
+    if odd:
+        places = ", ".join(str(place + 1) for place in odd)
+        yield f"outlier: value {places} of {len(values)} stands apart; it counts like the others"
+    change = series.clear_drift(values)
+    if change is not None:
+        yield f"drift: {100 * change:+.0f} % over its {len(values)} repetitions"
 
 
 def _doubts(stream: str, used: list[MeasuredCell]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def _sample(sample: Sample | None) -> tuple[object, ...]:
 def _change(change: Change | None, sample: Sample | None) -> tuple[object, ...]:
     if change is None:  # the first run: what is against it are its own doubts
         reason = "" if sample is None else sample.reason
-        doubts = () if sample is None else (*sample.doubts, *sample.notes)
+        doubts = () if sample is None else sample.doubts
         return ("", "", "", "", "", "", "", reason, "; ".join(doubts))
     return (
         change.kind if change.estimate is not None else "",

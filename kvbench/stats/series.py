@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 DRIFT_N_MIN = 5  # of fewer repetitions every order is likely enough by luck
+DRIFT_CHANCE = 0.02  # two-sided; one order in fifty looks like a trend by luck
+DRIFT_SHARE_MIN = 0.02  # a smaller rise over the whole run is nobody's concern
 OUTLIER_N_MIN = 4
 OUTLIER_SPREADS = 6.0  # times the usual spread from the median
 OUTLIER_COUNT_SHARE = 0.25  # more odd ones than this are a second group, not outliers
@@ -60,6 +62,14 @@ def _median(sample: Numbers) -> float:
     if ascending.size % 2:
         return float(ascending[half])
     return float(ascending[half - 1] + ascending[half]) / 2
+
+
+def clear_drift(values: Sequence[float]) -> float | None:
+    """Return the change of a trend that is rarely luck and large enough to matter, else None."""
+    found = drift(values)
+    if found is None or found.p > DRIFT_CHANCE or abs(found.change) < DRIFT_SHARE_MIN:
+        return None
+    return found.change
 
 
 def _p_of_order(n: int, excess: int) -> float:

@@ -90,11 +90,13 @@ def test_a_latency_that_fell_is_better() -> None:
     assert corner("better-direction").verdict == "BETTER"
 
 
-def test_one_outlier_is_told_and_is_no_regression() -> None:
+def test_one_outlier_is_no_regression_and_stays_in_the_sample() -> None:
+    case = CORNERS["one-outlier"]
     change = corner("one-outlier")
     assert change.verdict == "UNCLEAR"
     assert change.estimate == pytest.approx(1, abs=0.02)
-    assert any("outlier" in doubt for doubt in change.doubts)
+    sample = a_sample(case["candidate"])
+    assert (sample.outliers, sample.n, max(sample.values)) == ((4,), 5, 900)
 
 
 def test_two_modes_are_no_regression() -> None:

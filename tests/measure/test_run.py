@@ -157,7 +157,17 @@ def test_a_summary_is_over_the_repetitions_that_count() -> None:
     assert first.doubts == (
         "near the ceiling (1 of 7 repetitions)",
         "unstable: the repetitions differ by a factor of 2 or more",
+        "drift: +150 % over its 7 repetitions",
     )
+
+
+def test_an_odd_repetition_is_told_and_counts() -> None:
+    plan = records.a_plan(repetitions=5)
+    rates = {1: 100.0, 2: 101.0, 3: 60.0, 4: 100.0, 5: 99.0}
+    cells = [measured(c, number("iops", rates.get(c.repetition, 1.0))) for c in plan.cells]
+    first = next(s for s in summarise(plan, cells) if s.purpose == "measure")
+    assert first.doubts == ("outlier: value 3 of 5 stands apart; it counts like the others",)
+    assert (first.n, first.low) == (5, 60.0)
 
 
 def test_repetitions_that_agree_are_not_called_unstable() -> None:
