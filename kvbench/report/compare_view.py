@@ -35,7 +35,7 @@ from kvbench.report.compare_words import (
 )
 from kvbench.report.doubts import Marks, collect_marks, list_doubts
 from kvbench.report.model import Doubt, Level
-from kvbench.report.points import Index
+from kvbench.report.points import Index, place_in_sweep
 from kvbench.report.words import ROLE_WORDS, sentence, short
 from kvbench.workload.schema import ROLES, Role, Workload
 
@@ -238,8 +238,19 @@ def _tables(
             evidence=workload.evidence,
             summary=sentence(workload.summary),
             common=common,
-            rows=tuple(_row(row, common, marks) for row in own),
+            rows=tuple(
+                _row(row, common, marks)
+                for row in sorted(own, key=lambda row: _order(row, workload))
+            ),
         )
+
+
+def _order(row: Row, workload: Workload) -> tuple[object, ...]:
+    """Return where a number stands: along the sweep, the mix before its parts, primary first."""
+    key = row.key
+    name = f"{key.stream}.{key.metric}"
+    primary = workload.primary.index(name) if name in workload.primary else len(workload.primary)
+    return (key.alone is not None, place_in_sweep(workload, key.parameters, key.alone), primary)
 
 
 def _common(rows: Sequence[Row]) -> str:

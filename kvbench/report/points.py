@@ -4,13 +4,13 @@ Everything is built from the plan, so that what is missing shows as missing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Summary
 from kvbench.plan import Cell
-from kvbench.workload.schema import Stream, Workload
+from kvbench.workload.schema import Stream, SweepValue, Workload
 from kvbench.workload.subject import PEAK
 
 SummaryKey = tuple[str, str, str, str]  # point_id, stream, direction, metric
@@ -121,23 +121,29 @@ def latency_prefix(stream: Stream) -> str:
 
 
 def _place(workload: Workload, cell: Cell) -> tuple[int, ...]:
-    """Return where a cell stands in the sweep of its workload."""
+    return place_in_sweep(workload, cell.parameters, cell.alone)
+
+
+def place_in_sweep(
+    workload: Workload, parameters: Mapping[str, SweepValue], alone: str | None
+) -> tuple[int, ...]:
+    """Return where a point stands in the sweep of its workload."""
     place = []
     for axis in workload.sweep:
         label = axis.field if len(workload.streams) == 1 else f"{axis.stream}.{axis.field}"
-        value = cell.parameters.get(label)
+        value = parameters.get(label)
         place.append(axis.values.index(value) if value in axis.values else len(axis.values))
     names = [stream.name for stream in workload.streams]
     if workload.load is not None:
         loads = [PEAK, *(f"{percent} %" for percent in workload.load.percents)]
-        load = cell.parameters.get("load")
+        load = parameters.get("load")
         place.append(loads.index(load) if load in loads else len(loads))
     place += [
-        names.index(str(cell.parameters[side])) if cell.parameters[side] in names else len(names)
+        names.index(str(parameters[side])) if parameters[side] in names else len(names)
         for side in ("victim", "aggressor")
-        if side in cell.parameters
+        if side in parameters
     ]
     if workload.matrix:
-        place.insert(0, int(cell.alone is not None))  # the pairs, then each stream alone
-    place.append(names.index(cell.alone) + 1 if cell.alone in names else 0)
+        place.insert(0, int(alone is not None))  # the pairs, then each stream alone
+    place.append(names.index(alone) + 1 if alone in names else 0)
     return tuple(place)
