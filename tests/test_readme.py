@@ -24,6 +24,8 @@ CONSOLE = [
 ]
 # What a test machine lacks, and what would take minutes there.
 SHORTER = ("--repetitions", "1", "--runtime", "0.5")
+PRECISE = ("--repetitions", "6", "--runtime", "0.2")
+DECIDING = {"gate", "ab"}  # with one repetition they cannot, and say so
 
 
 def arguments_of(line: str, device: Path) -> list[str]:
@@ -35,8 +37,8 @@ def arguments_of(line: str, device: Path) -> list[str]:
         str(ROOT / word) if word.startswith(("results/", "./workloads/")) else word
         for word in arguments
     ]
-    if arguments[0] == "run":
-        arguments = [*arguments, *SHORTER]
+    if arguments[0] in ("run", "ab"):
+        arguments = [*arguments, *(PRECISE if "--until-precise" in arguments else SHORTER)]
         if str(device) in arguments:
             arguments += ["--workload", "vllm-block"]
     return arguments
@@ -59,8 +61,10 @@ def test_every_console_command_works(tmp_path: Path) -> None:
             file.write(os.urandom(MIB))
         os.fsync(file.fileno())
     for line in CONSOLE:
-        done = kvbench(*arguments_of(line, device), cwd=tmp_path, timeout_s=180)
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        words = arguments_of(line, device)
+        done = kvbench(*words, cwd=tmp_path, timeout_s=180)
+        good = {ExitCode.OK, ExitCode.INCONCLUSIVE} if words[0] in DECIDING else {ExitCode.OK}
+        assert done.returncode in good, f"{line}\n{done.stderr}"
         assert done.stdout, line
 
 

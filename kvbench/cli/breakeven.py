@@ -20,7 +20,7 @@ REASONS_SHOWN = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("run", metavar="RUN", help="a run's id, its folder, or 'latest'")
+    parser.add_argument("run", metavar="RUN", help="a run's id, folder or label, or 'latest'")
     parser.add_argument("--model", metavar="M", help="a model by name (kvbench list models)")
     parser.add_argument(
         "--config",

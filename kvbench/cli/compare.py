@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="two or more runs: ids, folders, or 'latest'; all are held against the first",
+        help="two or more runs: ids, folders, labels, or 'latest'; all are held against the first",
     )
     parser.add_argument(
         "--results",

@@ -14,7 +14,7 @@ from kvbench.store.read import find_run
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("run", metavar="RUN", help="a run's id, its folder, or 'latest'")
+    parser.add_argument("run", metavar="RUN", help="a run's id, folder or label, or 'latest'")
     parser.add_argument(
         "--results",
         type=output.named_path,

@@ -28,9 +28,19 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 def run_id(started: datetime, label: str) -> str:
     """Return the run's folder name: the time in UTC, sortable and without colons, and the label."""
-    fit = _UNFIT.sub("-", label).strip("-.")[:40]
+    fit = fit_label(label)
     stamp = f"{started:%Y%m%dT%H%M%S}.{started.microsecond // 1000:03d}Z"
     return f"{stamp}-{fit}" if fit else stamp
+
+
+def fit_label(label: str) -> str:
+    """Return a label as a run's id has it."""
+    return _UNFIT.sub("-", label).strip("-.")[:40]
+
+
+def label_of(run_id: str) -> str:
+    """Return the label in a run's id, "" when it has none."""
+    return run_id.partition("Z-")[2]
 
 
 def cell_folder(run_folder: Path, cell_id: str) -> Path:

@@ -110,7 +110,7 @@ def read_run(folder: Path) -> RunArchive:
 
 
 def find_run(results: Path, name: str) -> Path:
-    """Return the folder of run ``name``: a path, a run id, or ``latest``.
+    """Return the folder of run ``name``: a path, a run id, the label of one run, or ``latest``.
 
     A folder that holds no run, or a damaged one, is returned too: who reads it says what is wrong
     with it.
@@ -128,6 +128,15 @@ def find_run(results: Path, name: str) -> Path:
         for folder in (results / name, path):
             if _is_there(folder):
                 return folder
+        label = layout.fit_label(name)
+        labelled = [run for run in runs if label and layout.label_of(run.name) == label]
+        if len(labelled) == 1:
+            return labelled[0]
+        if labelled:
+            ids = ", ".join(printable(run.name) for run in labelled[-5:])
+            raise StoreError(
+                f"{len(labelled)} runs are labelled {found(name)}", hint=f"name one: {ids}"
+            )
     known = ", ".join(printable(run.name) for run in runs[-5:]) or "none"
     raise StoreError(f"no run {found(name)} in {results}", hint=f"the newest runs there: {known}")
 

@@ -160,6 +160,17 @@ def test_a_full_disk_keeps_the_cells_that_were_stored(
     assert [cell.record.cell.cell_id for cell in read_run(writer.folder).cells] == ["0001"]
 
 
+def test_a_run_is_found_by_its_label_when_one_run_has_it(tmp_path: Path) -> None:
+    for name in ("20260701T120000.000Z-FW-1", "20260701T120001.000Z-FW-2", "20260701T120002.000Z"):
+        RunWriter.create(tmp_path, a_run_record(run_id=name))
+    assert find_run(tmp_path, "FW 1").name == "20260701T120000.000Z-FW-1"
+    with pytest.raises(StoreError, match="no run '-'"):
+        find_run(tmp_path, "-")
+    RunWriter.create(tmp_path, a_run_record(run_id="20260701T120003.000Z-FW-1"))
+    with pytest.raises(StoreError, match="2 runs are labelled 'FW 1'"):
+        find_run(tmp_path, "FW 1")
+
+
 def test_runs_are_found_by_id_by_folder_and_as_latest(tmp_path: Path) -> None:
     first = a_stored_run(tmp_path, "20260701T120000Z")
     second = a_stored_run(tmp_path, "20260702T120000Z-after")
