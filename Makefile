@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run test check lint types unit bench calibrate calibrate-devices clean
+.PHONY: help run test check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
@@ -28,8 +28,13 @@ unit: $(VENV)/.dev ## the fast tests only: no fio, no devices
 bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
 	$(BIN)/python -m tests.bench
 
-calibrate: $(VENV)/.dev ## print the request time of vllm-block over that of a program that reads blocks (nothing else may run)
-	$(BIN)/python -m tests.bench calibrate
+calibrate: calibrate-requests calibrate-gate calibrate-devices ## is the instrument right? all three parts (nothing else may run)
+
+calibrate-requests: $(VENV)/.dev ## the request time of vllm-block over that of a program that reads blocks
+	$(BIN)/python -m tests.bench requests
+
+calibrate-gate: $(VENV)/.dev ## a throttled device against itself, twenty times, through the gate (10 minutes, root)
+	$(BIN)/python -m tests.bench same-device
 
 calibrate-devices: $(VENV)/.dev ## measure devices of known latency in a virtual machine (installs QEMU by apt)
 	bash tests/nvme_vm/vm.sh deps

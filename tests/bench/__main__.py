@@ -27,6 +27,7 @@ from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
 from tests.bench.calibrate import calibrate
 from tests.bench.devices import known_devices
+from tests.bench.same_device import same_device
 from tests.bench.silent import run_silently
 
 HERE = Path(__file__).parent
@@ -207,12 +208,15 @@ def say(what: str, value: float, wanted: str, detail: str) -> None:
 
 
 def main() -> None:
-    """Run every benchmark, or only ``calibrate`` or ``devices``; in a folder beside the results."""
+    """Run every benchmark, or the one part that is named; in a folder beside the results."""
+    if sys.argv[1:] == ["same-device"]:
+        same_device()
+        return
     tool = find_fio()
     (ROOT / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "results", prefix=".bench-") as name:
         folder = Path(name)
-        if sys.argv[1:] == ["calibrate"]:
+        if sys.argv[1:] == ["requests"]:
             calibrate(tool, folder)
             return
         if sys.argv[1:] == ["devices"]:
