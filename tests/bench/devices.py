@@ -13,7 +13,7 @@ from pathlib import Path
 from kvbench.metrics import percentile_name
 from kvbench.store.read import RunArchive
 from tests.nvme_vm import boot
-from tests.nvme_vm.known import DEVICES, LOADS, MARGIN
+from tests.nvme_vm.known import CASES, MARGIN
 from tests.nvme_vm.rows import Row, Unmeasured, rows_of
 
 BOOTS = 2
@@ -29,8 +29,8 @@ def known_devices(folder: Path) -> None:
         runs = _boots(folder)
         rows = [
             row
-            for device in DEVICES
-            for row in rows_of(device, LOADS, [run[device.name] for run in runs])
+            for device, loads in CASES
+            for row in rows_of(device, loads, [run[device.name] for run in runs])
         ]
     except (boot.GuestFailed, Unmeasured) as error:
         sys.exit(f"FAIL: {error}")
@@ -47,7 +47,7 @@ def table(rows: Sequence[Row]) -> list[str]:
     names = [f"boot {number}, ms" for number in range(1, BOOTS + 1)]
     heads = ("device", "load", "", "configured", *names, "I/Os", "off", "apart", "")
     lines = [
-        *(f"{device.name}: {device.summary}" for device in DEVICES),
+        *(f"{device.name}: {device.summary}" for device, _ in CASES),
         f"right: within {MARGIN:.1%} of the configured latency, and the same in both boots",
         LINE.format(*heads),
     ]
@@ -76,7 +76,7 @@ def _boots(folder: Path) -> list[dict[str, RunArchive]]:
         share.mkdir()
     with ThreadPoolExecutor(BOOTS) as pool:
         pending = [
-            pool.submit(boot.measure_in_guest, DEVICES, LOADS, share, timeout_s=TIMEOUT_S)
+            pool.submit(boot.measure_in_guest, CASES, share, timeout_s=TIMEOUT_S)
             for share in shares
         ]
         return [one.result() for one in pending]

@@ -55,16 +55,6 @@ def tail(name: str, *pieces: int) -> Device:
     return Device(name=name, summary=summary, levels=levels)
 
 
-ONE_MS = single("one-ms", 1e-3)
-DEVICES = (
-    ONE_MS,
-    single("five-ms", 5e-3),
-    tail("tail", 989, 10, 1),
-    # The p99.9 of the tail above lies where 5 ms ends and 20 ms begins; that of this one does not.
-    tail("wide-tail", 985, 10, 5),
-)
-
-
 class Load(Struct, frozen=True, kw_only=True):
     """How a device is read.  ``ios`` is about how many I/Os are measured."""
 
@@ -111,13 +101,23 @@ class Load(Struct, frozen=True, kw_only=True):
         )
 
 
+Case = tuple[Device, tuple[Load, ...]]
+
 DEPTH_1 = Load(name="depth-1", ios=100_000)  # what p99.99 needs
 DEPTH_1_SHORT = Load(name="depth-1", ios=10_000)  # what p99.9 needs
 # More than p99.9 needs: when its time is over fio waits for all that is in flight at once, which
 # adds the rest of a slow read to up to seven others.
 DEPTH_8 = Load(name="depth-8", ios=40_000, queue_depth=8)
 ARRIVALS = Load(name="arrivals", ios=10_000, queue_depth=32, open_loop_share=0.5)
-LOADS = (DEPTH_1, DEPTH_8, ARRIVALS)
+
+ONE_MS = single("one-ms", 1e-3)
+CASES: tuple[Case, ...] = (
+    (ONE_MS, (DEPTH_1, DEPTH_8, ARRIVALS)),
+    (single("five-ms", 5e-3), (DEPTH_1,)),
+    (tail("tail", 989, 10, 1), (DEPTH_1, ARRIVALS)),
+    # The p99.9 of the tail above lies where 5 ms ends and 20 ms begins; that of this one does not.
+    (tail("wide-tail", 985, 10, 5), (DEPTH_1_SHORT, DEPTH_8)),
+)
 
 
 def configured_s(device: Device, percentile: float, io_count: int) -> tuple[float, ...]:

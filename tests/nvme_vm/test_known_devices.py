@@ -81,7 +81,7 @@ def test_a_device_of_1_ms_reads_as_1_ms(tmp_path: Path) -> None:
         pytest.skip(lacking)
     try:
         boot.build()
-        runs = boot.measure_in_guest([ONE_MS], [DEPTH_1_SHORT], tmp_path, timeout_s=280)
+        runs = boot.measure_in_guest([(ONE_MS, (DEPTH_1_SHORT,))], tmp_path, timeout_s=280)
     except boot.CannotBoot as error:
         pytest.skip(str(error))
     rows = list(rows_of(ONE_MS, [DEPTH_1_SHORT], [runs[ONE_MS.name]]))
