@@ -143,8 +143,9 @@ def _change(
     one_sided = chance / (2 if sides == "two" else 1)
     least = rank_sum.smallest_n(one_sided / max(1, count))
     fewest = min(len(a.values), len(b.values))
-    if not reason:
-        reason = _why_open(test, question, fewest, least)
+    if reason:  # a drift, which more repetitions do not take away
+        return replace(change, reason=reason)
+    reason = _why_open(test, question, fewest, least)
     if not advise:
         return replace(change, reason=reason)
     more = two_sample.more_repetitions(

@@ -105,7 +105,6 @@ def _cell(name: str, side: str, cell: CellView) -> str:
     if width(spread) > _WIDTHS[3]:
         spread = f"({cell.spread} n={n})"
     interval = f"({cell.change_interval})" if cell.change_interval else ""
-    interval = interval.replace(" % to ", " to ")
     texts = (name, side, cell.value, spread, cell.change, interval, cell.verdict)
     return _line(texts)
 

@@ -55,7 +55,9 @@ def value_words(sample: Sample | None, metric: str, unit: str) -> tuple[str, str
     if sample is None:
         return "not in this run", "", ""
     if sample.median is None or not isfinite(sample.median):
-        return missing_text(sample.reason), "", sentence(sample.reason) or "no reason is given"
+        head, why = missing_text(sample.reason), sentence(sample.reason)
+        why = why.removeprefix(f"{head}: ")  # "too few I/Os" is said already
+        return head, "", why or "no reason is given"
     value = quantity(metric, unit, sample.median, censored=sample.censored)
     n = f"n={sample.n}"
     if sample.excluded:
@@ -77,8 +79,10 @@ def change_words(change: Change, metric: str, unit: str) -> tuple[str, str]:
     if change.low is None or change.high is None:
         interval = ""
     else:
-        interval = f"{_one(change, change.low, metric, unit)} to "
-        interval += _one(change, change.high, metric, unit)
+        low, high = (_one(change, value, metric, unit) for value in (change.low, change.high))
+        if low.endswith(" %") and high.endswith(" %"):
+            low = low.removesuffix(" %")
+        interval = f"{low} to {high}"
     return _one(change, change.estimate, metric, unit), interval
 
 
