@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from kvbench.errors import ExitCode
 from kvbench.store.read import list_runs
 from tests.cli.program import ENVIRONMENT, command, kvbench
 from tests.throttle import Throttle
@@ -28,7 +29,8 @@ def measure(throttle: Throttle, device: str, iops: int, folder: Path, *options: 
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    # A cell may be invalid on a busy machine: its repetition does not count, and the gate says so.
+    assert done.returncode in {ExitCode.OK, ExitCode.CELL_FAILED}, done.stdout + done.stderr
     (run,) = set(list_runs(folder / "results")) - before
     return run
 

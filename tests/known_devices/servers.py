@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kvbench.units import KIB
 
 BLOCK_BYTES = 64 * KIB  # of the filter that tells fast places from slow ones
-BLOCKS = 1000
+BLOCKS = 1024  # whole MiB, or a plan would leave the end of the device out, where the slow ones are
 DEVICE_BYTES = BLOCKS * BLOCK_BYTES
 _START_S_MAX = 10.0
 _READ = re.compile(r"^(\S+ \S+) connection=(\d+) (\.\.\.)?Read id=(\d+)", re.MULTILINE)
@@ -143,7 +143,7 @@ def slow_places(fast_ms: int, slow_ms: int, permille: int, *, threads: int) -> I
         outer = stack.enter_context(
             _serve("delay", "cow", f"rdelay={fast_ms}ms", plugin=inner.uri, threads=threads)
         )
-        written = DEVICE_BYTES - permille * BLOCK_BYTES
+        written = DEVICE_BYTES - round(permille * BLOCKS / 1000) * BLOCK_BYTES
         fill = ["fio", "--name=fill", "--thread=1", "--ioengine=nbd", f"--uri={outer.uri}"]
         fill += ["--rw=write", f"--bs={BLOCK_BYTES}", f"--size={written}", "--iodepth=8"]
         subprocess.run(fill, cwd=outer.log.parent, check=True, timeout=30, capture_output=True)
