@@ -10,8 +10,6 @@ from kvbench.workload.schema import Role, SweepValue
 Verdict = Literal["BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING", "INCOMPARABLE"]
 VERDICTS: tuple[Verdict, ...] = ("BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING", "INCOMPARABLE")
 
-OF_THE_VALUES = ("outlier:", "drift:", "unstable:")  # how these doubts of a summary begin
-
 
 class Side(Struct, frozen=True, kw_only=True):
     """One run as a column of the comparison.
@@ -79,8 +77,14 @@ class Sample(Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The doubts that the order and the spread of the values raise themselves."""
-        return tuple(doubt for doubt in self.doubts if doubt.startswith(OF_THE_VALUES))
+        """What the order of the values and the odd one among them tell."""
+        notes = []
+        if self.outliers:
+            places = ", ".join(str(place + 1) for place in self.outliers)
+            notes.append(f"outlier: value {places} of {self.n}")
+        if self.drift is not None:
+            notes.append(f"drift: {100 * self.drift:+.0f} % over {self.n} repetitions")
+        return tuple(notes)
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ from kvbench.stats.interval import median_interval
 
 _Key = tuple[str, IoDirection, str]  # stream, direction, metric
 _COUNTS = ("valid", "doubtful")
+OUTLIER = "outlier: one of the repetitions stands apart; it counts like the others"
+DRIFT = "drift: the numbers rise or fall over the repetitions"
 UNSTABLE_RATIO = 2.0  # largest over smallest repetition; a quiet device stays below 1.3
 
 
@@ -143,13 +145,10 @@ def _uneven(metric: str, values: tuple[float, ...]) -> Iterable[str]:
     """Tell an odd repetition and a trend over them; none is ever left out."""
     if METRICS[metric].better == "neither":
         return
-    odd = series.outliers(values)
-    if odd:
-        places = ", ".join(str(place + 1) for place in odd)
-        yield f"outlier: value {places} of {len(values)} stands apart; it counts like the others"
-    change = series.clear_drift(values)
-    if change is not None:
-        yield f"drift: {100 * change:+.0f} % over its {len(values)} repetitions"
+    if series.outliers(values):
+        yield OUTLIER
+    if series.clear_drift(values) is not None:
+        yield DRIFT
 
 
 def _doubts(stream: str, used: list[MeasuredCell]) -> tuple[str, ...]:
