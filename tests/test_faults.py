@@ -188,6 +188,19 @@ FAULTS: dict[int, tuple[str, tuple[str, ...]]] = {
             "measure/test_checks.py::test_a_queue_that_was_not_filled_is_invalid",
         ),
     ),
+    25: (
+        "a gate that alarms on a device compared with itself",
+        (
+            "compare/test_judge.py::"
+            "test_a_device_against_itself_alarms_in_at_most_two_of_forty_reports",
+            "compare/test_judge.py::test_all_twenty_real_regressions_are_found_and_named",
+            "compare/test_judge.py::"
+            "test_thirteen_metrics_of_five_repetitions_can_never_alarm_and_say_so",
+            "compare/test_judge.py::test_a_drifting_baseline_is_refused_with_the_drift",
+            "gate/test_decide.py::test_no_archive_passes_with_a_required_number_missing",
+            "gate/test_planted.py::test_the_same_speed_again_is_no_regression",
+        ),
+    ),
 }
 
 

@@ -189,7 +189,7 @@ def _arrivals(stream: Stream) -> list[Option]:
         rate = f"{reads},{round(per_job) - reads}"
     return [
         Option("rate_iops", rate, "per job (reads,writes where both)"),
-        Option("rate_process", _RATE_PROCESS, "open loop: arrivals do not wait for completions"),
+        Option("rate_process", _RATE_PROCESS, "random arrivals; a job still lets its own I/Os end"),
     ]
 
 

@@ -32,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     asked.depth,
     asked.submission,
     asked.overloaded,
+    asked.held_back,
     asked.busy_submitters,
     slowest.stalled,
     identities.whole_ios,

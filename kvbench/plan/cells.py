@@ -138,7 +138,7 @@ def _curve(
 
 
 def _open(stream: Stream, load: Load) -> Stream:
-    return replace(stream, queue_depth=load.queue_depth, shape="latency")
+    return replace(stream, queue_depth=load.queue_depth, jobs=load.jobs, shape="latency")
 
 
 def _cell(

@@ -50,7 +50,7 @@ WORKLOAD_KEYS = (
     "stream",
 )
 TIMING_KEYS = ("runtime", "ramp")
-LOAD_KEYS = ("percent", "queue_depth", "latency_limit", "percentile", "search_steps")
+LOAD_KEYS = ("percent", "queue_depth", "jobs", "latency_limit", "percentile", "search_steps")
 SUITE_KEYS = ("format", "summary", "workloads", "repetitions")
 
 # fields that digests once did without, and their defaults
@@ -220,7 +220,8 @@ def _load(table: Table, streams: tuple[Stream, ...], *, isolate: bool) -> Load:
     if list(percents) != sorted(set(percents)):
         raise entry.error("percent", "must go up, each value once")
     depth = entry.integer("queue_depth", low=1, high=rules.DEPTH_MAX)
-    open_loop = msgspec.structs.replace(stream, queue_depth=depth)
+    jobs = entry.integer("jobs", low=1, high=rules.JOBS_MAX) if "jobs" in entry else 1
+    open_loop = msgspec.structs.replace(stream, queue_depth=depth, jobs=jobs)
     for breach in (*rules.breaches(open_loop, ramp_s=0), *rules.point_breaches((open_loop,))):
         raise entry.error(breach.field, breach.message, breach.hint)
     percentile = 99.9
@@ -238,6 +239,7 @@ def _load(table: Table, streams: tuple[Stream, ...], *, isolate: bool) -> Load:
         limit_s=entry.duration_s("latency_limit", low=1e-6, high=17.0),
         percentile=percentile,
         search_steps=steps,
+        jobs=jobs,
     )
 
 

@@ -153,6 +153,7 @@ class Load(Struct, frozen=True, kw_only=True):
     limit_s: float
     percentile: float = 99.9
     search_steps: int = 0
+    jobs: int = 1  # submitters of the open loops: what one of them waits for, the others do not
 
 
 class Workload(Struct, frozen=True, kw_only=True):

@@ -126,7 +126,7 @@ def test_shares_are_those_of_the_peak() -> None:
 
 
 def test_a_rate_is_a_whole_number_per_job() -> None:
-    cells = curve(breaks_at(40_001.0), a_load(6), jobs=3)
+    cells = curve(breaks_at(40_001.0), replace(a_load(6), jobs=3))
     for rate in rates(cells, "share") + rates(cells, "search"):
         assert rate is not None
         assert rate % 3 == 0
