@@ -16,7 +16,7 @@ from kvbench.report.words import DASH
 
 COLUMNS = 100
 DOUBTS_MAX = 12  # the page has them all
-_WIDTHS = (33, 2, 11, 22, 8, 18)  # number, run, value, its spread and n, change, its interval
+_WIDTHS = (26, 2, 10, 21, 7, 16)  # number, run, value, its spread and n, change, its interval
 _HEAD = ("number", "", "value", f"(low{DASH}high, n)", "change", "(interval)", "verdict")
 _LEFT = (0, 1, 3, 5)
 _EFFECTS = {"blocks": "!!", "allowed": "- ", "noted": "- "}
@@ -104,8 +104,9 @@ def _cell(name: str, side: str, cell: CellView) -> str:
     spread = f"({cell.spread}, n={n})" if cell.spread else f"(n={n})"
     if width(spread) > _WIDTHS[3]:
         spread = f"({cell.spread} n={n})"
-    interval = f"({cell.change_interval})" if cell.change_interval else ""
-    texts = (name, side, cell.value, spread, cell.change, interval, cell.verdict)
+    interval = f"({cell.change_interval.removesuffix(' %')})" if cell.change_interval else ""
+    value = cell.value.replace(" requests/s", " req/s")
+    texts = (name, side, value, spread, cell.change, interval, cell.verdict)
     return _line(texts)
 
 

@@ -285,8 +285,10 @@ def _cell(
     value, spread, count = value_words(sample, row.key.metric, row.unit)
     shift, interval = ("", "") if change is None else change_words(change, row.key.metric, row.unit)
     reason = "" if change is None else sentence(change.reason)
+    reason = "" if reason == common else reason
     if change is not None and change.more:
-        reason += f"; about {change.more} more repetitions would decide"
+        more = f"about {change.more} more repetitions would decide"
+        reason = f"{reason}; {more}" if reason else more
     return CellView(
         value=value,
         spread=spread,
@@ -295,7 +297,7 @@ def _cell(
         change=shift,
         change_interval=interval,
         verdict="" if change is None else change.verdict,
-        reason="" if reason == common else reason,
+        reason=reason,
         notes="" if sample is None else sentence("; ".join(sample.notes)),
         marks=()
         if sample is None

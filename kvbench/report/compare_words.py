@@ -135,8 +135,9 @@ def verdict_words(comparison: Comparison) -> str:
             "everything is MISSING."
         )
     blocking = [d for d in comparison.differences if d.effect == "blocks"]
-    changes = [c.verdict for row in comparison.rows for c in row.changes if c is not None]
-    if blocking and set(changes) <= {"INCOMPARABLE", "MISSING"}:
+    changes = [c for row in comparison.rows for c in row.changes if c is not None]
+    known = {change.verdict for change in changes if change.estimate is not None}
+    if blocking and known <= {"INCOMPARABLE"}:
         why = "; ".join(sentence(difference.text) for difference in blocking)
         return f"INCOMPARABLE: {why}."
     parts = []
