@@ -25,6 +25,7 @@ from kvbench.store.read import read_run
 from kvbench.store.records import CellRecord, RunRecord
 from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
+from tests.bench import archives
 from tests.bench.calibrate import calibrate
 from tests.bench.devices import known_devices
 from tests.bench.same_device import same_device
@@ -171,6 +172,22 @@ def bench_report(folder: Path) -> None:
     say("peak memory of it, MB", peak_bytes / 1e6, "at most 400", "")
 
 
+def bench_compare(folder: Path) -> None:
+    """Time and memory of the comparison of eight runs of 500 cells, made from a real one."""
+    examples = sorted((ROOT / "results" / "examples").glob(f"*/{layout.RUN_FILE}"))
+    if not examples:
+        print("compare of 8 runs x 500 cells: not measured, results/examples holds no run")
+        return
+    source = folder / "source"  # hard links need one file system
+    shutil.copytree(examples[0].parent, source)
+    runs = [archives.like(source, folder / f"compare-{n}", 500) for n in range(1, 9)]
+    _, wall_s, peak_bytes = child_usage(
+        [sys.executable, "-m", "kvbench", "compare", *map(str, runs)]
+    )
+    say("wall seconds of compare of 8 runs x 500 cells", wall_s, "at most 10", "")
+    say("peak memory of its largest process, MB", peak_bytes / 1e6, "at most 500", "")
+
+
 def grow(run: Path, cells_wanted: int) -> None:
     """Repeat the cells of a stored run as further repetitions until it has ``cells_wanted``."""
     record = msgspec.json.decode((run / layout.RUN_FILE).read_bytes(), type=RunRecord)
@@ -224,6 +241,7 @@ def main() -> None:
             return
         bench_help()
         bench_report(folder)
+        bench_compare(folder)
         bench_against_fio(tool, folder)
     bench_peak(tool)
 
