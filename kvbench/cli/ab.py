@@ -49,7 +49,7 @@ SUITE = "gate"
 SideName = Literal["A", "B"]
 # What two sides must share to be a pair at all; a gate's policy asks for more.
 SAME_OF_ANY = ("lba_format", "pcie_link", "preparation", "target_kind", "plan")
-SAME_OF_ONE = ("model", "serial", "namespace", "capacity", *SAME_OF_ANY)
+SAME_OF_ONE = ("model", "serial", "namespace", "capacity", "file", *SAME_OF_ANY)
 WHICH_DRIVE = ("model", "serial", "namespace", "capacity", "firmware")
 
 
@@ -280,12 +280,6 @@ def refuse_unlike(first: RunRecord, second: RunRecord, names: Sequence[str]) -> 
         ours, theirs = read(first), read(second)
         if ours != theirs:
             unlike.append(f"{title} was {ours or 'unknown'} and is {theirs or 'unknown'}")
-    if "namespace" in names and first.identity.kind == "file":
-        ours_file, theirs_file = (
-            (r.identity.device_number, r.identity.inode) for r in (first, second)
-        )
-        if ours_file != theirs_file:
-            unlike.append("it is another file")
     if unlike:
         raise NotComparable(
             f"the two sides are no pair: {'; '.join(unlike)}",

@@ -31,6 +31,14 @@ def _capacity(record: RunRecord) -> str | None:
     return _fact("device_bytes")(record) or _fact("target_bytes")(record)
 
 
+def _file(record: RunRecord) -> str | None:
+    """Return which file it is by what binds it; a block device is none."""
+    identity = record.identity
+    if identity.kind != "file":
+        return None
+    return f"inode {identity.inode} on {identity.device_number}"
+
+
 def _preparation(record: RunRecord) -> str:
     return record.written.state
 
@@ -50,6 +58,7 @@ ASPECTS: dict[str, tuple[str, _Read]] = {
     "lba_format": ("logical block (bytes)", _fact("logical_block_bytes")),
     "pcie_link": ("PCIe link", _fact("pcie_link")),
     "target_kind": ("kind of target", lambda record: record.plan.target.kind),
+    "file": ("file", _file),
     "file_system": ("file system", _fact("file_system")),
     "scheduler": ("I/O scheduler", _fact("scheduler")),
     "preparation": ("written before", _preparation),

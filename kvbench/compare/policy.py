@@ -21,7 +21,16 @@ POLICIES_FOLDER = "policies"
 PRIMARY = "primary"
 ASPECT_NAMES = (
     *("label", "model", "serial", "namespace", "firmware", "capacity", "lba_format", "pcie_link"),
-    *("target_kind", "file_system", "scheduler", "preparation", "plan", "engine", "io_mode"),
+    *(
+        "target_kind",
+        "file",
+        "file_system",
+        "scheduler",
+        "preparation",
+        "plan",
+        "engine",
+        "io_mode",
+    ),
     *("fio", "kernel", "kvbench", "cpu", "cpus", "memory", "governor", "repetitions"),
 )
 KEYS = (

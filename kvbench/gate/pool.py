@@ -11,8 +11,10 @@ from kvbench.measure.summarise import summarise
 from kvbench.store.records import RunRecord
 
 # Of a rerun all of this must be as in the run that it adds to; its plan is a part of that one's.
-SAME = ("model", "serial", "namespace", "firmware", "capacity", "lba_format", "pcie_link",
-        "target_kind", "preparation", "engine", "io_mode", "fio", "kernel", "kvbench")  # fmt: skip
+SAME = (
+    *("model", "serial", "namespace", "firmware", "capacity", "lba_format", "pcie_link"),
+    *("target_kind", "file", "preparation", "engine", "io_mode", "fio", "kernel", "kvbench"),
+)
 
 
 def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
