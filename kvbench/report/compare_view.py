@@ -20,6 +20,7 @@ from kvbench.report.compare_model import (
     WorkloadView,
 )
 from kvbench.report.compare_words import (
+    aspect_value,
     change_words,
     counted,
     decides_words,
@@ -129,7 +130,7 @@ def _devices(comparison: Comparison, sides: Sequence[SideView]) -> tuple[DeviceV
 def _difference(difference: Difference) -> DifferenceView:
     return DifferenceView(
         aspect=ASPECTS[difference.aspect][0],
-        values=tuple("unknown" if v is None else short(v) for v in difference.values),
+        values=tuple(aspect_value(difference, value) for value in difference.values),
         effect=difference.effect,
         text=difference_words(difference),
     )

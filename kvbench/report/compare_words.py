@@ -98,6 +98,13 @@ def _one(change: Change, value: float, metric: str, unit: str) -> str:
     return f"{'-' if value < 0 else '+'}{quantity(metric, unit, abs(value))}"
 
 
+def aspect_value(difference: Difference, value: str | None) -> str:
+    """Return a value of an aspect; a label that was not given is none, all else is unknown."""
+    if value is None:
+        return "none" if difference.aspect == "label" else "unknown"
+    return short(value)
+
+
 def difference_words(difference: Difference) -> str:
     """Return ``I/O engine: io_uring (A, C), libaio (B)`` with what the policy says of it."""
     title = sentence(difference.text.partition(":")[0])
@@ -105,7 +112,7 @@ def difference_words(difference: Difference) -> str:
         title = title.partition(" must not differ")[0]
     values = list(dict.fromkeys(difference.values))
     parts = [
-        f"{'unknown' if value is None else short(value)} "
+        f"{aspect_value(difference, value)} "
         f"({letters(n for n, one in enumerate(difference.values) if one == value)})"
         for value in values
     ]
