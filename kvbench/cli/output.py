@@ -21,6 +21,8 @@ def named_path(text: str) -> Path:
     """Return a path argument, which must have a name."""
     if not text:
         raise argparse.ArgumentTypeError("the name is empty")
+    if text == "-":
+        raise argparse.ArgumentTypeError("a name is needed: standard output is for --json and text")
     return Path(text)
 
 
