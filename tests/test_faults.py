@@ -188,6 +188,21 @@ FAULTS: dict[int, tuple[str, tuple[str, ...]]] = {
             "measure/test_checks.py::test_a_queue_that_was_not_filled_is_invalid",
         ),
     ),
+    24: (
+        "JSON of nvme-cli and smartctl in another shape or unit",
+        (
+            "host/test_tool_json.py::test_every_shape_of_the_list_names_the_same_namespace",
+            "host/test_tool_json.py::test_a_serial_that_is_not_listed_is_unknown_with_a_reason",
+            "host/test_tool_json.py::test_the_controller_of_nvme0n1_may_be_nvme1",
+            "host/test_tool_json.py::test_no_device_is_a_sentence_and_an_empty_list_is_empty",
+            "host/test_tool_json.py::test_kelvin_and_celsius_are_the_same_temperature",
+            "host/test_tool_json.py::"
+            "test_counters_are_strings_with_separators_or_larger_than_64_bits",
+            "host/test_tool_json.py::test_missing_keys_are_unknown_and_never_zero",
+            "host/test_tool_json.py::test_a_throttled_run_shows_in_the_drive_s_counters",
+            "host/test_tool_json.py::test_the_exit_bits_of_smartctl_are_no_data_or_a_note",
+        ),
+    ),
     25: (
         "a gate that alarms on a device compared with itself",
         (
