@@ -1,17 +1,19 @@
 """Read the machine: what a target is, what it stands on, what it counts, and its facts.
 
 All files are opened through ``machine``, for reading.  In this room the only module that runs a
-command: ``blkid`` and ``wipefs``, which only look.
+command: ``blkid``, ``wipefs``, ``nvme`` and ``smartctl``, which only look.
 """
 
+import contextlib
 import mmap
 import os
+import signal
 import subprocess
 
 from msgspec import Struct
 
-from kvbench.host import facts, survey, topology
-from kvbench.host.identity import identify
+from kvbench.host import facts, survey, tool_facts, topology
+from kvbench.host.identity import ascii_safe, identify
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine
 from kvbench.host.model import DeviceCounters, Fact, Identity
 from kvbench.host.processes import mounts
@@ -21,6 +23,7 @@ __all__ = [
     "MACHINE",
     "Machine",
     "ToolAnswer",
+    "ask_drive",
     "ask_tools",
     "device_counters",
     "device_under",
@@ -35,6 +38,8 @@ __all__ = [
 ]
 
 TOOL_TIMEOUT_S = 20.0
+OPTIONAL_TOOL_TIMEOUT_S = 5.0  # what these tell is worth no longer wait
+KILL_TIMEOUT_S = 1.0
 _PAGE_BYTES = 4096
 _GLIBC_MIN = (2, 35)  # the first that can ask for transparent huge pages
 _BLKID_NOTHING, _BLKID_AMBIVALENT = 2, 8  # exit codes of blkid -p
@@ -76,20 +81,70 @@ def ask_tools(real_path: str, machine: Machine = MACHINE) -> ToolAnswer:
     return ToolAnswer(found=found, properties=properties)
 
 
-def _run(argv: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TOOL_TIMEOUT_S,
-            check=False,
-            env={"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, ...]:
+    """Return what nvme-cli or smartctl tell of a disk; what they do not tell has a reason.
+
+    Other devices than NVMe and SCSI or SATA disks are not asked.  A tool that once did not answer
+    is not asked again.
+    """
+    path = str(machine.at(f"/dev/{disk.name.replace('!', '/')}"))
+    hung: list[str] = []
+
+    def answer(tool: str, *arguments: str) -> str:
+        program = machine.tool(tool)
+        if program is None:
+            package = {"nvme": "nvme-cli", "smartctl": "smartmontools"}[tool]
+            raise FileNotFoundError(f"there is no {package}")
+        if hung:
+            raise TimeoutError(hung[0])
+        try:
+            done = _run([str(program), *arguments, path], OPTIONAL_TOOL_TIMEOUT_S)
+        except TimeoutError as error:
+            hung.append(str(error))
+            raise
+        if done.stdout.lstrip().startswith("{"):
+            return done.stdout  # smartctl's status is a bit mask, and its data may be good
+        said = next((line for line in (done.stderr + done.stdout).splitlines() if line.strip()), "")
+        raise OSError(f"{tool} ended with {done.returncode}: {ascii_safe(said.strip()[:100])}")
+
+    if disk.name.startswith("nvme"):
+        return tool_facts.nvme_facts(
+            lambda: answer("nvme", "id-ctrl", "-o", "json"),
+            lambda: answer("nvme", "id-ns", "-o", "json"),
+            lambda: answer("nvme", "fw-log", "-o", "json"),
         )
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"{argv[0]} did not answer in {TOOL_TIMEOUT_S:g} s") from error
+    if disk.name.startswith("sd"):
+        return tool_facts.smartctl_facts(lambda: answer("smartctl", "-j", "-i"))
+    return ()
+
+
+def _run(argv: list[str], timeout_s: float = TOOL_TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run a tool that only looks; a tool that hangs in the kernel is left behind, not waited for.
+
+    Raises:
+        OSError: it cannot be started, or did not answer in time.
+    """
+    tool = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        start_new_session=True,
+    )
+    try:
+        out, err = tool.communicate(timeout=timeout_s)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(tool.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            tool.communicate(timeout=KILL_TIMEOUT_S)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TimeoutError(f"{argv[0]} did not answer in {timeout_s:g} s") from error
+        raise
+    return subprocess.CompletedProcess(argv, tool.returncode, out, err)
 
 
 def logical_block_bytes(identity: Identity, machine: Machine = MACHINE) -> int:
@@ -241,4 +296,12 @@ def target_facts(identity: Identity, machine: Machine = MACHINE) -> tuple[Fact, 
     mount = None
     if identity.kind == "file":
         mount = facts.mount_of(identity.real_path, mounts(machine))
-    return survey.target_facts(identity, mount, device_under(identity, machine), machine)
+    name = device_under(identity, machine)
+    found = survey.target_facts(identity, mount, name, machine)
+    if name is None:
+        return found
+    try:
+        disk = topology.whole_disk(machine, topology.block_named(machine, name))
+    except OSError:
+        return found  # it has gone; the facts say so
+    return tool_facts.complete(found, ask_drive(disk, machine))

@@ -6,8 +6,11 @@ Names are fixed: ``advice`` and reports look facts up by them.  Sizes are plain 
 import os
 from collections.abc import Callable
 
-from kvbench.host import facts, topology
+from kvbench.host import cgroup, facts, topology
+from kvbench.host.drive_facts import drive_facts
+from kvbench.host.fact_reading import first_text, read_fact
 from kvbench.host.facts import Mount
+from kvbench.host.kernel_facts import kernel_facts
 from kvbench.host.machine import Machine
 from kvbench.host.model import Fact, Identity
 from kvbench.units import HUGE_PAGE_BYTES, SECTOR_BYTES
@@ -23,36 +26,37 @@ _QUEUE_FACTS = (  # fact, file under queue/
     ("write_cache", "write_cache"),
     ("read_ahead_kib", "read_ahead_kb"),
 )
-_CGROUP_NO_LIMIT_BYTES = 1 << 60  # cgroup v1 tells "none" as a number near 2^63
 _LIMITS = {"memlock_bytes": "Max locked memory", "open_files_max": "Max open files"}
 
 
 def host_facts(machine: Machine) -> tuple[Fact, ...]:
     """Return what of the host decides or disturbs a measurement."""
     return (
-        _fact("kernel", lambda: machine.text("/proc/sys/kernel/osrelease").strip()),
-        _fact("os", lambda: _os_name(machine)),
-        _fact("cpu", lambda: _cpu_model(machine)),
-        _fact("cpus_online", lambda: str(_cpus_online(machine))),
-        _fact("memory_bytes", lambda: str(_memory(machine)["MemTotal"])),
-        _fact("memory_available_bytes", lambda: str(_memory(machine)["MemAvailable"])),
-        _fact("virtual_machine", lambda: _virtual_machine(machine)),
-        _fact("container", lambda: _container(machine)),
-        _fact("cpu_governor", lambda: _governors(machine)),
-        _fact("transparent_huge_pages", lambda: _transparent_huge_pages(machine)),
-        _fact("huge_pages_free", lambda: str(_huge_pages_free(machine))),
-        _fact(
+        read_fact("kernel", lambda: machine.text("/proc/sys/kernel/osrelease").strip()),
+        read_fact("os", lambda: _os_name(machine)),
+        read_fact("cpu", lambda: _cpu_model(machine)),
+        read_fact("cpus_online", lambda: str(_cpus_online(machine))),
+        read_fact("memory_bytes", lambda: str(_memory(machine)["MemTotal"])),
+        read_fact("memory_available_bytes", lambda: str(_memory(machine)["MemAvailable"])),
+        read_fact("virtual_machine", lambda: _virtual_machine(machine)),
+        read_fact("container", lambda: _container(machine)),
+        read_fact("cpu_governor", lambda: _governors(machine)),
+        read_fact("transparent_huge_pages", lambda: _transparent_huge_pages(machine)),
+        read_fact("huge_pages_free", lambda: str(_huge_pages_free(machine))),
+        read_fact(
             "io_uring_disabled",
             lambda: machine.text("/proc/sys/kernel/io_uring_disabled").strip(),
             absent="this kernel has no such switch, so io_uring is not switched off by it",
         ),
         *(
-            _fact(name, lambda limit=limit: _limit(machine, limit))  # type: ignore[misc]
+            read_fact(name, lambda limit=limit: _limit(machine, limit))  # type: ignore[misc]
             for name, limit in _LIMITS.items()
         ),
-        _fact("cgroup_memory_bytes", lambda: _cgroup_memory(machine)),
-        _fact("cgroup_cpus", lambda: _cgroup_cpus(machine)),
-        _fact("user", lambda: "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"),
+        read_fact("cgroup_memory_bytes", lambda: cgroup.memory_limit_bytes(machine)),
+        read_fact("cgroup_cpus", lambda: cgroup.cpu_limit(machine)),
+        read_fact("cgroup_io", lambda: cgroup.io_limit(machine)),
+        *kernel_facts(machine),
+        read_fact("user", lambda: "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"),
     )
 
 
@@ -90,7 +94,7 @@ def _file_system_facts(
         Fact(name="file_system", value=mount.file_system),
         Fact(name="mount_options", value=",".join(options)),
         Fact(name="mount_source", value=mount.source),
-        _fact("file_system_free_bytes", lambda: _free_bytes(identity, machine)),
+        read_fact("file_system_free_bytes", lambda: _free_bytes(identity, machine)),
     )
 
 
@@ -102,35 +106,23 @@ def _device_facts(name: str, machine: Machine) -> tuple[Fact, ...]:
         return (Fact(name="device", value=None, reason=f"sysfs does not show {name}: {error}"),)
 
     def of_disk(*paths: str) -> Callable[[], str]:
-        return lambda: _first_text(machine, *(f"{disk.folder}/{path}" for path in paths))
+        return lambda: first_text(machine, *(f"{disk.folder}/{path}" for path in paths))
 
     return (
         Fact(name="device", value=name),
         Fact(name="device_disk", value=disk.name),
-        _fact("device_bytes", lambda: str(_sectors(machine, device.folder) * SECTOR_BYTES)),
-        _fact("device_model", of_disk("device/model", "dm/name", "loop/backing_file")),
-        _fact("device_serial", of_disk("serial", "device/serial")),
-        _fact("device_firmware", of_disk("device/firmware_rev", "device/rev")),
+        read_fact("device_bytes", lambda: str(_sectors(machine, device.folder) * SECTOR_BYTES)),
+        read_fact("device_model", of_disk("device/model", "dm/name", "loop/backing_file")),
+        read_fact("device_serial", of_disk("serial", "device/serial")),
+        read_fact("device_firmware", of_disk("device/firmware_rev", "device/rev")),
         *(
-            _fact(fact, lambda path=path: facts.chosen(of_disk(f"queue/{path}")()))  # type: ignore[misc]
+            read_fact(fact, lambda path=path: facts.chosen(of_disk(f"queue/{path}")()))  # type: ignore[misc]
             for fact, path in _QUEUE_FACTS
         ),
-        _fact("device_read_only", of_disk("ro")),
-        _fact("device_in_flight", lambda: _in_flight(machine, disk.folder)),
-        _fact("pcie_link", lambda: _pcie_link(machine, disk.folder)),
+        read_fact("device_read_only", of_disk("ro")),
+        read_fact("device_in_flight", lambda: _in_flight(machine, disk.folder)),
+        *drive_facts(disk, machine),
     )
-
-
-def _fact(name: str, read: Callable[[], str], *, absent: str = "") -> Fact:
-    """Return a fact; what cannot be read becomes its reason."""
-    try:
-        return Fact(name=name, value=read())
-    except FileNotFoundError as error:
-        return Fact(name=name, value=None, reason=absent or f"there is no {error.filename}")
-    except OSError as error:
-        return Fact(name=name, value=None, reason=f"{error.filename}: {error.strerror}")
-    except (ValueError, KeyError, IndexError) as error:
-        return Fact(name=name, value=None, reason=str(error).strip("'"))
 
 
 def _os_name(machine: Machine) -> str:
@@ -202,36 +194,6 @@ def _limit(machine: Machine, name: str) -> str:
     return facts.parse_limits(machine.text("/proc/self/limits"))[name]
 
 
-def _cgroup(machine: Machine, controller: str) -> tuple[str, int]:
-    """Return the folder of this process's control group for a controller, and its version."""
-    unified = ""
-    for line in machine.text("/proc/self/cgroup").splitlines():
-        _, names, path = line.split(":", 2)
-        if controller in names.split(","):
-            return f"/sys/fs/cgroup/{controller}{path}", 1
-        if not names:
-            unified = path
-    return f"/sys/fs/cgroup{unified}", 2
-
-
-def _cgroup_memory(machine: Machine) -> str:
-    folder, version = _cgroup(machine, "memory")
-    name = "memory.limit_in_bytes" if version == 1 else "memory.max"
-    text = (machine.text_if_there(f"{folder}/{name}") or "max").strip()
-    return "no limit" if text == "max" or int(text) >= _CGROUP_NO_LIMIT_BYTES else text
-
-
-def _cgroup_cpus(machine: Machine) -> str:
-    folder, version = _cgroup(machine, "cpu")
-    if version == 1:
-        quota = (machine.text_if_there(f"{folder}/cpu.cfs_quota_us") or "-1").strip()
-        period = (machine.text_if_there(f"{folder}/cpu.cfs_period_us") or "100000").strip()
-    else:
-        text = machine.text_if_there(f"{folder}/cpu.max") or "max 100000"
-        quota, period = text.split()
-    return "no limit" if quota in {"max", "-1"} else f"{int(quota) / int(period):g}"
-
-
 def _free_bytes(identity: Identity, machine: Machine) -> str:
     status = os.statvfs(machine.at(identity.real_path))
     return str(status.f_bavail * status.f_frsize)
@@ -241,32 +203,5 @@ def _sectors(machine: Machine, folder: str) -> int:
     return int(machine.text(f"{folder}/size"))
 
 
-def _first_text(machine: Machine, *paths: str) -> str:
-    for path in paths:
-        text = machine.text_if_there(path)
-        if text and text.strip():
-            return text.strip()
-    raise ValueError("the device does not tell")
-
-
 def _in_flight(machine: Machine, folder: str) -> str:
     return str(sum(int(word) for word in machine.text(f"{folder}/inflight").split()))
-
-
-def _pcie_link(machine: Machine, folder: str) -> str:
-    """Return speed and width of the PCIe link now and at best: "8.0 GT/s x4 (of 16.0 GT/s x4)"."""
-    path = folder
-    while path not in {"/", "/sys"}:
-        speed = machine.text_if_there(f"{path}/current_link_speed")
-        if speed:
-            width = machine.text(f"{path}/current_link_width").strip()
-            best = machine.text(f"{path}/max_link_speed").strip()
-            widest = machine.text(f"{path}/max_link_width").strip()
-            now, top = f"{_short(speed)} x{width}", f"{_short(best)} x{widest}"
-            return now if now == top else f"{now} (of {top})"
-        path = path.rpartition("/")[0] or "/"
-    raise ValueError("no PCIe link is seen above this device")
-
-
-def _short(speed: str) -> str:
-    return speed.strip().removesuffix("PCIe").strip()
