@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.errors import EnvironmentMissing, ExitCode
-from kvbench.fio.probe import check_engine, find_fio
+from kvbench.fio.probe import check_engine, engines_fact, find_fio
 from kvbench.host import guard, probe
 from kvbench.host.advice import Advice, advise
 from kvbench.host.model import Fact
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the advice; exit 3 when a measurement is not possible as things are."""
+    """Print the advice; exit 3 when a measurement is not possible, or would be spoiled."""
     facts = list(probe.host_facts())
     advice: list[Advice] = []
     path = None
@@ -42,17 +42,17 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         output.print_json({"advice": advice, "facts": facts})
     else:
-        for fact in facts:
-            print(f"{_name(fact):<28}{_value(fact)}")
-        print()
         for item in advice:
             print(f"[{item.severity}] {item.text}")
             if item.command:
                 print(f"    {item.command}")
         if not advice:
             print("nothing found that would spoil a measurement")
-    blocks = any(item.severity == "blocks" for item in advice)
-    return int(ExitCode.ENVIRONMENT if blocks else ExitCode.OK)
+        print()
+        for fact in facts:
+            print(f"{_name(fact):<28}{_value(fact)}")
+    spoiled = any(item.severity != "note" for item in advice)
+    return int(ExitCode.ENVIRONMENT if spoiled else ExitCode.OK)
 
 
 def _name(fact: Fact) -> str:
@@ -72,6 +72,7 @@ def _fio(facts: list[Fact], target: str | None, *, direct: bool) -> list[Advice]
     try:
         tool = find_fio()
         facts.insert(0, Fact(name="fio", value=f"{tool.version_text} ({tool.path})"))
+        facts.insert(1, engines_fact(tool))
         with tempfile.TemporaryDirectory(prefix="kvbench-") as folder:
             path = target
             if path is None:
@@ -86,7 +87,7 @@ def _fio(facts: list[Fact], target: str | None, *, direct: bool) -> list[Advice]
                 workdir=Path(folder),
                 registered=True,
             )
-            facts.insert(1, Fact(name="io_uring", value="works"))
+            facts.insert(2, Fact(name="io_uring", value="works"))
     except EnvironmentMissing as error:
         return [Advice(severity="blocks", text=error.message, command=error.hint)]
     return []

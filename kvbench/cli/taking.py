@@ -19,7 +19,7 @@ from kvbench.cli import output
 from kvbench.cli.options import Choice
 from kvbench.cli.plan import paced_write_bytes, unpaced_writers
 from kvbench.errors import EnvironmentMissing, Interrupted, Refused, UsageError
-from kvbench.fio.probe import FioTool, check_engine
+from kvbench.fio.probe import FioTool, check_engine, engines_fact
 from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity, Written
 from kvbench.plan import Plan, huge_pages_needed
@@ -222,7 +222,7 @@ def record_of(
         plan=plan,
         identity=identity,
         written=written,
-        facts=(*probe.target_facts(identity), *probe.host_facts()),
+        facts=(*probe.target_facts(identity), *probe.host_facts(), engines_fact(tool)),
         fio_version=tool.version_text,
         pairing=pairing,
     )

@@ -17,8 +17,9 @@ from kvbench.fio.launch import capture, launch
 from kvbench.fio.model import FioResult
 from kvbench.fio.output import FioOutputError, parse
 from kvbench.fio.refusal import explain_refusal
+from kvbench.host.model import Fact
 
-__all__ = ["FioTool", "check_engine", "explain_refusal", "find_fio", "supports"]
+__all__ = ["FioTool", "check_engine", "engines_fact", "explain_refusal", "find_fio", "supports"]
 
 VERSION_MIN = (3, 28)
 _VERSION = re.compile(r"^fio-(\d+)\.(\d+)", re.MULTILINE)
@@ -71,6 +72,15 @@ def supports(tool: FioTool, option: str, *, engine: str | None = None) -> bool:
     said = capture([tool.path, ask], timeout_s=_ASK_S)
     own = re.compile(rf"^\s*({re.escape(option)}: |alias: {re.escape(option)}$)", re.MULTILINE)
     return own.search(said.stdout) is not None and "closest match" not in said.stdout
+
+
+def engines_fact(tool: FioTool) -> Fact:
+    """Return the I/O engines that this fio was built with, by name."""
+    said = capture([tool.path, "--enghelp"], timeout_s=_ASK_S)
+    names = [line.strip() for line in said.stdout.splitlines() if line.startswith(("\t", " "))]
+    if not names:
+        return Fact(name="fio_engines", value=None, reason="fio --enghelp lists none")
+    return Fact(name="fio_engines", value=", ".join(names))
 
 
 def check_engine(

@@ -14,6 +14,7 @@ MEMLOCK_WANTED_BYTES = 64 * MIB  # registered buffers of a deep ring, with room 
 MEMORY_WANTED_BYTES = 2 * GIB
 FREE_WANTED_BYTES = 4 * GIB  # the default target, its results, and some room
 _ORDER: dict[AdviceSeverity, int] = {"blocks": 0, "spoils": 1, "note": 2}
+IDLE_EXIT_US_MAX = 20  # a CPU that wakes later than this shows in the latency of a fast drive
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "lustre"})
 
 
@@ -97,6 +98,38 @@ def _host(known: dict[str, str]) -> Iterator[Advice]:
             "too, so compare only within one run",
         )
 
+    if known.get("container", "no").startswith("yes"):
+        yield Advice(
+            severity="note",
+            text="this is a container: its limits apply, and other users of the drive are not seen",
+        )
+    yield from _kernel(known)
+
+
+def _kernel(known: dict[str, str]) -> Iterator[Advice]:
+    limited = known.get("cgroup_io", "no limit")
+    if limited != "no limit":
+        yield Advice(
+            severity="spoils",
+            text=f"this control group has a limit on I/O ({limited}), which would be measured",
+            command="run kvbench in a group without a limit on I/O",
+        )
+    exit_us = known.get("cpu_idle_exit_us", "0")
+    if exit_us.isdigit() and int(exit_us) > IDLE_EXIT_US_MAX:
+        yield Advice(
+            severity="note",
+            text=f"idle CPUs may take {exit_us} us to wake ({known.get('cpu_idle', '?')}), which "
+            "adds to the latency of single I/Os",
+            command=f"cpupower idle-set -D {IDLE_EXIT_US_MAX}",
+        )
+    mitigations = known.get("mitigations", "on: none").partition(";")[0].removeprefix("on: ")
+    if mitigations != "none":
+        yield Advice(
+            severity="note",
+            text=f"CPU mitigations cost time per I/O: {mitigations}; compare only with runs that "
+            "had the same",
+        )
+
 
 def _device(known: dict[str, str]) -> Iterator[Advice]:
     device = known.get("device")
@@ -123,6 +156,35 @@ def _device(known: dict[str, str]) -> Iterator[Advice]:
             severity="spoils",
             text=f"the PCIe link of {device} runs below its best: {link}",
             command="look at the slot, the riser and power saving (lspci -vv, LnkSta)",
+        )
+    throttle = known.get("device_wbt_us", "0")
+    if disk.startswith("nvme") and throttle not in {"0", "-1"}:
+        yield Advice(
+            severity="note",
+            text=f"the kernel holds buffered writes back when reads of {disk} take longer than "
+            f"{throttle} us (wbt)",
+            command=f"echo 0 > /sys/block/{disk}/queue/wbt_lat_usec",
+        )
+    if known.get("device_poll_queues") == "0":
+        yield Advice(
+            severity="note",
+            text=f"{disk} has no poll queues, so no workload can poll for completions there",
+            command="boot with nvme.poll_queues=4 (or set it when the nvme module is loaded)",
+        )
+    tolerance = known.get("device_apst_latency_us", "0")
+    if known.get("device_apst") == "yes" and tolerance != "0":
+        yield Advice(
+            severity="note",
+            text=f"{disk} may save power when idle and then answers late (APST)",
+            command="boot with nvme_core.default_ps_max_latency_us=0",
+        )
+    node = known.get("device_numa_node")
+    if node is not None and known.get("numa_nodes", "1") != "1":
+        yield Advice(
+            severity="note",
+            text=f"{disk} is on NUMA node {node} of {known['numa_nodes']}; CPUs of other nodes see "
+            "it from afar",
+            command=f"numactl --cpunodebind={node} --membind={node} kvbench run ...",
         )
     if known.get("rotational") == "1" and known.get("virtual_machine", "no") == "no":
         yield Advice(severity="note", text=f"{device} says that it is a rotating disk")

@@ -4,12 +4,20 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kvbench.errors import EnvironmentMissing, ExitCode, Refused, UsageError
 from kvbench.fio import probe
 from kvbench.fio.output import parse
-from kvbench.fio.probe import FioTool, check_engine, explain_refusal, find_fio, supports
+from kvbench.fio.probe import (
+    FioTool,
+    check_engine,
+    engines_fact,
+    explain_refusal,
+    find_fio,
+    supports,
+)
 from tests import direct_io
 
 CASE = Path(__file__).resolve().parents[1] / "fixtures" / "cases" / "22-io-uring-unavailable"
@@ -65,6 +73,15 @@ def test_a_fio_that_is_new_enough_is_returned(
 ) -> None:
     path = script(tmp_path, f"echo {text}")
     assert find_fio(path) == FioTool(path=path, version_text=text, version=version)
+
+
+def test_the_engines_of_a_fio_are_named_or_unknown(tmp_path: Path) -> None:
+    listing = script(tmp_path, r"printf 'Available IO engines:\n\tsync\n\tio_uring\n'")
+    tool = FioTool(path=listing, version_text="fio-3.33", version=(3, 33))
+    assert engines_fact(tool).value == "sync, io_uring"
+    silent = engines_fact(msgspec.structs.replace(tool, path=script(tmp_path, "exit 1", "none")))
+    assert silent.value is None
+    assert silent.reason
 
 
 @pytest.mark.parametrize("text", ["fio-3.27", "fio-3.9", "fio-2.21"])
