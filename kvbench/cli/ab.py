@@ -16,8 +16,10 @@ from kvbench.cli import gate as gate_verb
 from kvbench.cli import output
 from kvbench.cli.live import LiveView
 from kvbench.cli.options import Choice, add_plan_arguments, choose
+from kvbench.cli.outputs import check_outputs
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
+    add_redact_argument,
     check_engine_works,
     check_label,
     check_mode,
@@ -44,6 +46,7 @@ from kvbench.store import layout
 from kvbench.store.read import find_run, read_run
 from kvbench.store.records import EndRecord, Pairing, RunRecord
 from kvbench.store.write import RunWriter
+from kvbench.target import default_path
 
 SUITE = "gate"
 SideName = Literal["A", "B"]
@@ -90,6 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--yes", action="store_true", help="with --destroy: do not ask, there is no terminal"
     )
+    add_redact_argument(how)
     how.add_argument("--quiet", action="store_true", help="no progress")
     answer = parser.add_argument_group("answer")
     gate_verb.add_policy_arguments(answer)
@@ -100,7 +104,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Measure both sides, and gate B against A."""
     check_label(arguments.label)
     _refuse_senseless(arguments)
-    gate_verb.refuse_output(arguments.junit, ())
+    named = (arguments.target, arguments.target_b)
+    targets = [default_path(arguments.results), *(Path(t) for t in named if t is not None)]
+    check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, *targets])
     policy = gate_verb.policy_of(arguments.policy)
     if arguments.target_b is not None:
         folders = _in_turns(arguments)

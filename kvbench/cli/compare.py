@@ -1,7 +1,6 @@
 """``kvbench compare``: several stored runs side by side, each held against the first."""
 
 import argparse
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from kvbench.cli import output
+from kvbench.cli.outputs import check_outputs
 from kvbench.compare.model import Comparison
 from kvbench.compare.policy import ASPECT_NAMES, Policy, find_policy
 from kvbench.document import found, suggestion
@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
     policy = with_may_differ(find_policy(arguments.policy, DEFAULT_POLICY), arguments.may_differ)
     folders = [find_run(arguments.results, name) for name in arguments.runs]
     refuse_twice([str(folder.resolve()) for folder in folders], arguments.runs)
-    check_outputs(folders, {"--html": arguments.html, "--csv": arguments.csv})
+    check_outputs({"--html": arguments.html, "--csv": arguments.csv}, kept=[arguments.policy])
 
     from kvbench.cli.measuring import measure_all
     from kvbench.compare.join import compare_runs
@@ -129,30 +129,6 @@ def refuse_twice(keys: Sequence[str], names: Sequence[str]) -> None:
             are = "are the same run" if len(both) > 1 else "is named twice"
             raise UsageError(f"{said} {are}, which cannot differ from itself")
         seen[key] = name
-
-
-def check_outputs(runs: Sequence[Path], outputs: dict[str, Path | None]) -> None:
-    """Refuse to write over anything that must stay.
-
-    Args:
-        runs: the folders that are read; nothing is written into them.
-        outputs: option -> file, None where it was not given.
-
-    Raises:
-        UsageError: two outputs of one name, a device or other special file, a part of an archive.
-    """
-    seen: dict[Path, str] = {}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        resolved = path.resolve()
-        if resolved in seen:
-            raise UsageError(f"{seen[resolved]} and {option} name the same file", where=str(path))
-        seen[resolved] = option
-        if (path.exists() or path.is_symlink()) and not stat.S_ISREG(path.lstat().st_mode):
-            raise UsageError("is not a regular file, so it is not replaced", where=str(path))
-        if any(resolved.is_relative_to(run.resolve()) for run in runs):
-            raise UsageError("would become a part of the archive", where=str(path))
 
 
 def _text(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:

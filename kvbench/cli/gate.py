@@ -1,13 +1,13 @@
 """``kvbench gate``: one verdict about a candidate, for people and for pipelines."""
 
 import argparse
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbench.cli import output
+from kvbench.cli.outputs import check_outputs
 from kvbench.errors import ExitCode, UsageError
 from kvbench.store.read import find_run
 from kvbench.store.write import write_derived
@@ -90,7 +90,8 @@ def execute(arguments: argparse.Namespace) -> int:
     _refuse_senseless(arguments)
     names = (arguments.baseline, arguments.candidate, *arguments.more)
     folders = [find_run(arguments.results, name) for name in names]
-    refuse_output(arguments.junit, folders)
+    target = None if arguments.rerun is None else Path(arguments.rerun)
+    check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, target])
     policy = policy_of(arguments.policy)
     if arguments.rerun is not None:
         from kvbench.cli.rerun import rerun
@@ -170,17 +171,3 @@ def decided(policy: "Policy", folders: Sequence[Path]) -> "Gate":
         judgement,
         looks=1 + len(more),
     )
-
-
-def refuse_output(junit: Path | None, folders: Sequence[Path]) -> None:
-    """Refuse to write over what is no file, or into an archive.
-
-    Raises:
-        UsageError: it would.
-    """
-    if junit is None:
-        return
-    if (junit.exists() or junit.is_symlink()) and not stat.S_ISREG(junit.lstat().st_mode):
-        raise UsageError("is not a regular file, so it is not replaced", where=str(junit))
-    if any(junit.resolve().is_relative_to(folder.resolve()) for folder in folders):
-        raise UsageError("would become a part of the archive", where=str(junit))

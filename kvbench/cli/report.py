@@ -1,12 +1,12 @@
 """``kvbench report``: rebuild everything shown of a run from its archive alone."""
 
 import argparse
-import stat
 import sys
 from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.cli.breakeven_subject import Asked
+from kvbench.cli.outputs import check_outputs
 from kvbench.errors import UsageError
 from kvbench.store import layout
 from kvbench.store.read import find_run
@@ -54,7 +54,10 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.text and (arguments.html or arguments.csv):
         raise UsageError("--text writes no file, so it does not go with --html or --csv")
     folder = find_run(arguments.results, arguments.run)
-    check_outputs(folder, arguments.html, arguments.csv)
+    check_outputs(
+        {"--html": arguments.html, "--csv": arguments.csv},
+        derived=[folder / name for name in (layout.REPORT_FILE, layout.TABLE_FILE)],
+    )
     reported = reporting.read_and_measure(
         folder,
         Asked(
@@ -74,20 +77,3 @@ def execute(arguments: argparse.Namespace) -> int:
         print(f"wrote {path}")
     # Making the report succeeded, whatever the run was like; only `run` answers for the run.
     return 0
-
-
-def check_outputs(run: Path, html: Path | None, csv: Path | None) -> None:
-    """Refuse to write over anything that a report must not replace.
-
-    Raises:
-        UsageError: two outputs of one name, a device or other special file, a part of the archive.
-    """
-    named = [path for path in (html, csv) if path is not None]
-    if len({path.resolve() for path in named}) < len(named):
-        raise UsageError("--html and --csv name the same file", where=str(html))
-    derived = {run.resolve() / name for name in (layout.REPORT_FILE, layout.TABLE_FILE)}
-    for path in named:
-        if (path.exists() or path.is_symlink()) and not stat.S_ISREG(path.lstat().st_mode):
-            raise UsageError("is not a regular file, so it is not replaced", where=str(path))
-        if path.resolve().is_relative_to(run.resolve()) and path.resolve() not in derived:
-            raise UsageError("would become a part of the archive", where=str(path))

@@ -26,6 +26,7 @@ from kvbench.host import guard
 from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.plan import Plan, again
 from kvbench.store.read import read_run
+from kvbench.store.redact import is_redacted
 from kvbench.store.records import Pairing
 from kvbench.store.write import RunWriter
 from kvbench.units import format_clock
@@ -49,6 +50,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
         raise UsageError(f"nothing is unclear, so nothing is measured again: {gate.outcome}")
     baseline, candidate = (read_run(folder).record for folder in folders[:2])
     identity = guard.check_readable(arguments.rerun)
+    arguments.redact = is_redacted(candidate.identity)  # or the two would not be one drive
     points, workloads = _parts(baseline.plan, unclear)
     repetitions = arguments.repetitions or min(gate.more or REPETITIONS_DEFAULT, REPETITIONS_MAX)
     plan = again(

@@ -11,6 +11,7 @@ from kvbench.cli.options import add_plan_arguments, choose
 from kvbench.cli.plan import decides_words, describe
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
+    add_redact_argument,
     check_engine_works,
     check_label,
     check_memory,
@@ -29,6 +30,7 @@ from kvbench.host import guard
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.store.read import find_run, read_run
+from kvbench.store.redact import is_redacted
 from kvbench.store.write import RunWriter, finish_unended
 
 
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--yes", action="store_true", help="with --destroy: do not ask, there is no terminal"
     )
+    add_redact_argument(how)
     how.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     how.add_argument("--quiet", action="store_true", help="no progress")
     output.add_json_argument(parser)
@@ -120,6 +123,12 @@ def _resume(arguments: argparse.Namespace) -> int:
             hint="measure again; one run has one fio",
         )
     identity = archive.record.identity
+    if is_redacted(identity):
+        raise UsageError(
+            "this run was stored with --redact, so nobody can tell whether this is its drive",
+            where=arguments.resume,
+            hint="measure anew",
+        )
     with ExitStack() as held:
         guard.same_device(identity)
         enter(plan, identity, arguments, held)

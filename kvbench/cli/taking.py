@@ -4,6 +4,7 @@ Used by every verb that measures.
 """
 
 import argparse
+import platform
 import signal
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+
+from msgspec.structs import replace
 
 from kvbench import __version__, target
 from kvbench.cli import output
@@ -25,6 +28,7 @@ from kvbench.host.model import Identity, Written
 from kvbench.plan import Plan, huge_pages_needed
 from kvbench.store import layout
 from kvbench.store.records import FORMAT, Pairing, RunRecord
+from kvbench.store.redact import redact
 from kvbench.units import format_size
 
 LABEL_MAX = 200
@@ -212,7 +216,7 @@ def record_of(
     """Return what is known before the first cell."""
     now = datetime.now(UTC)
     label = arguments.label if label is None else label
-    return RunRecord(
+    record = RunRecord(
         format=FORMAT,
         run_id=layout.run_id(now, label),
         kvbench_version=__version__,
@@ -225,6 +229,20 @@ def record_of(
         facts=(*probe.target_facts(identity), *probe.host_facts(), engines_fact(tool)),
         fio_version=tool.version_text,
         pairing=pairing,
+    )
+    if not getattr(arguments, "redact", False):
+        return record
+    record = redact(record, platform.node())
+    return replace(record, run_id=layout.run_id(now, record.label))
+
+
+def add_redact_argument(group: argparse._ArgumentGroup) -> None:
+    """Declare the option of the verbs that store a run."""
+    group.add_argument(
+        "--redact",
+        action="store_true",
+        help="store hashes in the place of serial, wwid, EUI, NGUID and host name; such a run "
+        "cannot be resumed",
     )
 
 

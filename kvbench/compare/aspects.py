@@ -12,6 +12,7 @@ from kvbench.compare.model import Difference
 from kvbench.compare.policy import Policy
 from kvbench.plan import Plan
 from kvbench.store.records import RunRecord
+from kvbench.units import format_size
 
 _Read = Callable[[RunRecord], str | None]
 
@@ -47,6 +48,39 @@ def _io_mode(record: RunRecord) -> str:
     return "O_DIRECT" if record.plan.direct else "page cache"
 
 
+def plan_digest(plan: Plan) -> str:
+    """Return what a plan does in one word: its points, where they lie, and how long they run.
+
+    The order, the seeds and the number of repetitions are no part of it.
+    """
+    cells = {cell.point_id: cell for cell in plan.cells if cell.purpose != "ceiling"}
+    points = sorted(
+        msgspec.json.encode(
+            (
+                *(cell.workload, cell.workload_digest, cell.parameters, cell.alone, cell.timing),
+                [(one.offset_bytes, one.size_bytes) for one in cell.placed],
+            ),
+            order="sorted",
+        )
+        for cell in cells.values()
+    )
+    return hashlib.sha256(b"\n".join(points)).hexdigest()[:12]
+
+
+def _plan(record: RunRecord) -> str:
+    """Return what a plan does, and its digest, as plans of equal numbers may still differ."""
+    plan = record.plan
+    cells = {c.point_id: c for c in plan.cells if c.purpose != "ceiling"}.values()
+    if not cells:
+        return f"no points, {plan_digest(plan)}"
+    times = sorted({cell.timing.runtime_s for cell in cells})
+    shown = f"{times[0]:g} s" if len(times) == 1 else f"{times[0]:g} to {times[-1]:g} s"
+    span = max(one.offset_bytes + one.size_bytes for cell in cells for one in cell.placed)
+    names = [workload.name for workload in plan.workloads]
+    what = names[0] if len(names) == 1 else f"{len(names)} workloads"
+    return f"{what}, {len(cells)} points of {shown} on {format_size(span)}, {plan_digest(plan)}"
+
+
 # name -> what it is called, and how it is read; policies name them
 ASPECTS: dict[str, tuple[str, _Read]] = {
     "label": ("label", lambda record: record.label or None),
@@ -62,7 +96,7 @@ ASPECTS: dict[str, tuple[str, _Read]] = {
     "file_system": ("file system", _fact("file_system")),
     "scheduler": ("I/O scheduler", _fact("scheduler")),
     "preparation": ("written before", _preparation),
-    "plan": ("plan", lambda record: plan_digest(record.plan)),
+    "plan": ("plan", _plan),
     "engine": ("I/O engine", lambda record: record.plan.engine),
     "io_mode": ("I/O mode", _io_mode),
     "fio": ("fio", lambda record: record.fio_version),
@@ -74,25 +108,6 @@ ASPECTS: dict[str, tuple[str, _Read]] = {
     "governor": ("CPU governor", _fact("cpu_governor")),
     "repetitions": ("repetitions", lambda record: str(record.plan.repetitions)),
 }
-
-
-def plan_digest(plan: Plan) -> str:
-    """Return what a plan does in one word: its points, where they lie, and how long they run.
-
-    The order, the seeds and the number of repetitions are no part of it.
-    """
-    points = sorted(
-        msgspec.json.encode(
-            (
-                *(cell.workload, cell.workload_digest, cell.parameters, cell.alone, cell.timing),
-                [(one.offset_bytes, one.size_bytes) for one in cell.placed],
-            ),
-            order="sorted",
-        )
-        for cell in plan.cells
-        if cell.purpose != "ceiling" and cell.repetition == 1
-    )
-    return hashlib.sha256(b"\n".join(points)).hexdigest()[:12]
 
 
 def device_of(record: RunRecord) -> str:
@@ -147,7 +162,7 @@ def _difference(name: str, records: Sequence[RunRecord], policy: Policy) -> Diff
         if len({value for value in values if value is not None}) < 2:
             text = f"{title}: not known of every run ({shown})"
             return Difference(aspect=name, values=values, effect="noted", text=text)
-        text = f"{title} must not differ and does ({shown})"
+        text = f"{name} must not differ and does ({shown})"
         return Difference(aspect=name, values=values, effect="blocks", text=text)
     effect = "allowed" if name in policy.may_differ else "noted"
     return Difference(

@@ -6,6 +6,7 @@ a row all the same, and its verdict is MISSING.
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from string import ascii_uppercase
 
 import msgspec
 from msgspec import Struct
@@ -36,12 +37,15 @@ def compare_runs(runs: Sequence[MeasuredRun], policy: Policy) -> Comparison:
     """Return ``runs`` side by side, each held against the first.
 
     Args:
-        runs: at least two, in the order of their columns.
+        runs: at least two, in the order of their columns.  A workload that only one of them has
+            is listed and has no rows.
         policy: margins, confidence, and what must not differ.
     """
     found = tuple(differences([run.record for run in runs], policy))
-    pairs = pair(runs, policy)
-    changes = changes_of(pairs, runs, found, policy, sides="two")
+    alone = {one.workload for one in _unshared(runs) if len(one.sides) == 1}
+    pairs = [paired for paired in pair(runs, policy) if paired.key.workload not in alone]
+    names = [side_letter(place) for place in range(len(runs))]
+    changes = changes_of(pairs, runs, found, policy, sides="two", names=names)
     rows = rows_of(pairs, changes)
     tests = sum(paired.wanted for paired in pairs)
     return Comparison(
@@ -88,10 +92,12 @@ def changes_of(
     policy: Policy,
     *,
     sides: Sides,
+    names: Sequence[str],
 ) -> list[list[Change | None]]:
     """Return for each pair the change of each side against the first.
 
-    The numbers that the policy is about are one family of tests, all others another.
+    The numbers that the policy is about are one family of tests, all others another.  ``names``
+    are what reasons call the sides.
     """
     changes: list[list[Change | None]] = [[None] * len(runs) for _ in pairs]
     for side in range(1, len(runs)):
@@ -108,6 +114,7 @@ def changes_of(
                     margin=policy.margin(pairs[n].key.metric),
                     blocked=why or odd.get(pairs[n].key.workload, ""),
                     interleaved=together,
+                    names=(names[0], names[side]),
                 )
                 for n in places
             ]
@@ -161,13 +168,24 @@ def incomplete(run: MeasuredRun) -> str:
         parts.append("how it ended is not recorded")
     elif run.end.end != "complete":
         parts.append(f"it is {run.end.end}")
-    missing = len(run.record.plan.cells) - len(run.cells)
-    if missing > 0:
+    planned = {cell.cell_id for cell in run.record.plan.cells}
+    missing = len(planned - {cell.cell.cell_id for cell in run.cells})
+    if missing:
         parts.append(f"{missing} of {len(run.record.plan.cells)} cells are missing")
     parts += run.damage[:1]
     if len(run.damage) > 1:
         parts.append(f"and {len(run.damage) - 1} more damaged parts")
     return "; ".join(parts)
+
+
+def side_letter(place: int) -> str:
+    """Return A, B, ... Z, AA, AB, ...: what a comparison calls its sides."""
+    text = ""
+    number = place + 1
+    while number:
+        number, rest = divmod(number - 1, len(ascii_uppercase))
+        text = ascii_uppercase[rest] + text
+    return text
 
 
 def _name(run: MeasuredRun) -> str:

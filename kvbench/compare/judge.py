@@ -30,6 +30,7 @@ class Question(Struct, frozen=True, kw_only=True):
     better: Better
     margin: float
     blocked: str = ""
+    names: tuple[str, str] = ("first", "other")  # what the two sides are called
     interleaved: bool = False  # both drifted together, so a drift explains no difference
 
 
@@ -69,7 +70,7 @@ def judge(
         tests: the size of the family, where it is larger than what could be tested of it.
         advise: say how many more repetitions would decide, which takes time to find out.
     """
-    tested = [_test(question, chance) for question in questions]
+    tested = [_test(question, chance, sides) for question in questions]
     known = [place for place, test in enumerate(tested) if test is not None]
     count = max(len(known), tests or 0)
     worse: dict[int, float] = {}
@@ -99,11 +100,12 @@ def judge(
     ]
 
 
-def _test(question: Question, chance: float) -> TwoSample | None:
+def _test(question: Question, chance: float, sides: Sides) -> TwoSample | None:
     a, b = question.a, question.b
     if question.better == "neither" or a is None or b is None or not a.values or not b.values:
         return None
-    return two_sample.compare(a.values, b.values, 1 - chance)
+    # The interval that belongs to the test: asked about one side, its worse end holds the chance.
+    return two_sample.compare(a.values, b.values, 1 - (chance if sides == "two" else 2 * chance))
 
 
 def _change(
@@ -119,7 +121,7 @@ def _change(
 ) -> Change:
     a, b = question.a, question.b
     if a is None or b is None or not a.values or not b.values:
-        return Change(verdict="MISSING", reason=_missing(a, b), margin=question.margin)
+        return Change(verdict="MISSING", reason=_missing(question), margin=question.margin)
     if question.better == "neither" or test is None:
         return Change(verdict="UNCLEAR", reason="no direction of it is better")
     change = Change(
@@ -131,7 +133,7 @@ def _change(
         high=test.high,
         p=min(p_worse, p_better),
         margin=question.margin,
-        doubts=_doubts(a, b),
+        doubts=_doubts(question),
     )
     if question.blocked:
         return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
@@ -140,17 +142,13 @@ def _change(
     verdict, reason = _verdict(question, test, p_worse, p_better, chance, sides)
     if verdict != "UNCLEAR":
         return replace(change, verdict=verdict, reason=reason)
-    one_sided = chance / (2 if sides == "two" else 1)
-    least = rank_sum.smallest_n(one_sided / max(1, count))
-    fewest = min(len(a.values), len(b.values))
+    each = chance / (2 if sides == "two" else 1) / max(1, count)
     if reason:  # a drift, which more repetitions do not take away
         return replace(change, reason=reason)
-    reason = _why_open(test, question, fewest, least)
+    reason = _why_open(test, question, each, count, min(p_worse, p_better))
     if not advise:
         return replace(change, reason=reason)
-    more = two_sample.more_repetitions(
-        a.values, b.values, _limits(question, test, sides), one_sided / max(1, count)
-    )
+    more = two_sample.more_repetitions(a.values, b.values, _limits(question, test, sides), each)
     return replace(change, reason=reason, more=more)
 
 
@@ -218,48 +216,65 @@ def _drifted(question: Question, test: TwoSample) -> str:
     if question.interleaved:
         return ""
     change = abs(test.shift) if test.kind == "ratio" else 0.0
-    for name, sample in (("first", question.a), ("other", question.b)):
+    for name, sample in _named(question):
         drift = sample.drift if sample else None
         if drift is None:
             continue
         room = max(question.margin, LIKE_DRIFT_SHARE * change)
         if abs(drift) > room:
             return (
-                f"not steady: the {name} run drifts by {100 * drift:+.0f} % over its "
+                f"not steady: {name} drifts by {100 * drift:+.0f} % over its "
                 "repetitions, which may be all of the difference"
             )
     return ""
 
 
-def _why_open(test: TwoSample, question: Question, fewest: int, least: int | None) -> str:
-    if fewest == 1:
+def _why_open(test: TwoSample, question: Question, each: float, count: int, p: float) -> str:
+    """Return what stands in the way of a verdict; ``each`` is the error allowed to one test."""
+    if min(test.n_a, test.n_b) == 1:
         return "one repetition has no spread, so no verdict is possible"
-    if least is not None and fewest < least:
-        return f"{fewest} repetitions cannot decide among so many numbers: {least} can"
+    if rank_sum.smallest_p(test.n_a, test.n_b) > each * (1 + rank_sum.SLACK):
+        least = rank_sum.smallest_n(each)
+        return (
+            f"{test.n_a} and {test.n_b} repetitions cannot decide among {count} numbers: "
+            f"{'no number of them can' if least is None else f'{least} a side can'}"
+        )
     if test.low is None or test.high is None:
         return "too few repetitions for an interval"
     if test.kind == "difference":
         return "the difference is within its own spread"
     margin = 100 * question.margin
     room = 1 + question.margin
+    if test.low > room or test.high * room < 1:
+        return (
+            f"it is beyond {margin:g} %, but the evidence does not hold for {count} numbers "
+            f"together (p={p:.2g})"
+        )
     if (test.high <= room) if question.better == "lower" else (test.low * room >= 1):
         return f"it may be better by more than {margin:g} %, or not"
     return f"it may be worse by more than {margin:g} %, or not"
 
 
-def _missing(a: Sample | None, b: Sample | None) -> str:
+def _named(question: Question) -> tuple[tuple[str, Sample | None], tuple[str, Sample | None]]:
+    return (question.names[0], question.a), (question.names[1], question.b)
+
+
+def _missing(question: Question) -> str:
     lacking = [
         f"{name}: {'not in this run' if sample is None else sample.reason or 'no value'}"
-        for name, sample in (("first", a), ("other", b))
+        for name, sample in _named(question)
         if sample is None or not sample.values
     ]
     return "; ".join(lacking)
 
 
-def _doubts(a: Sample, b: Sample) -> tuple[str, ...]:
+def _doubts(question: Question) -> tuple[str, ...]:
     found = []
-    for name, sample in (("first", a), ("other", b)):
+    for name, sample in _named(question):
+        if sample is None:
+            continue
         found += [f"{name}: {text}" for text in sample.doubts]
         if sample.excluded:
-            found.append(f"{name}: {sample.excluded} repetitions do not count")
+            many = "repetition does" if sample.excluded == 1 else "repetitions do"
+            found.append(f"{name}: {sample.excluded} {many} not count")
     return tuple(found)

@@ -34,7 +34,7 @@ ASPECT_NAMES = (
     *("fio", "kernel", "kvbench", "cpu", "cpus", "memory", "governor", "repetitions"),
 )
 KEYS = (
-    *("format", "summary", "confidence", "metrics", "missing", "unclear"),
+    *("format", "summary", "confidence", "metrics", "missing", "failed", "unclear"),
     *("may_differ", "must_not_differ", "margins", "require"),
 )
 PATTERNS_MAX = 64
@@ -44,6 +44,7 @@ CONFIDENCE_MIN, CONFIDENCE_MAX = 50.0, 99.999
 MARGIN_MAX = 10.0  # ten times the baseline
 
 Missing = Literal["fail", "unclear", "ignore"]
+Failed = Literal["unclear", "fail", "ignore"]
 Unclear = Literal["unclear", "fail", "pass"]
 
 
@@ -62,6 +63,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     confidence: float
     metrics: tuple[str, ...]
     missing: Missing
+    failed: Failed  # what repetitions of the candidate mean that failed or are invalid
     unclear: Unclear
     may_differ: tuple[str, ...]
     must_not_differ: tuple[str, ...]
@@ -134,6 +136,7 @@ def load_policy(path: Path) -> Policy:
     if both:
         raise table.error("may_differ", f"{both[0]} is in must_not_differ as well")
     missing: tuple[Missing, ...] = ("fail", "unclear", "ignore")
+    failed: tuple[Failed, ...] = ("unclear", "fail", "ignore")
     unclear: tuple[Unclear, ...] = ("unclear", "fail", "pass")
     return Policy(
         name=path.stem,
@@ -141,6 +144,7 @@ def load_policy(path: Path) -> Policy:
         confidence=_confidence(table),
         metrics=_metrics(table),
         missing=table.choice("missing", missing, "fail"),
+        failed=table.choice("failed", failed, "unclear"),
         unclear=table.choice("unclear", unclear, "unclear"),
         may_differ=may,
         must_not_differ=must_not,

@@ -6,20 +6,23 @@ nothing is ever passed for want of evidence.
 """
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
 from kvbench.compare.aspects import blocked, differences
 from kvbench.compare.join import Paired, changes_of, pair, sides_of
 from kvbench.compare.model import Change, Sample, Side
-from kvbench.compare.policy import Policy, RequiredLevel
+from kvbench.compare.policy import PRIMARY, Policy, RequiredLevel
 from kvbench.errors import UsageError
 from kvbench.gate.model import Gate, GateRow, Outcome, RequiredRow, RowVerdict, Ungated
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
 from kvbench.metrics import METRICS
 from kvbench.stats import rank_sum
+from kvbench.units import format_value
 
+SIDES = ("baseline", "candidate")
 RARE = "too few "  # how the reason of a percentile begins that lacks I/Os, requests or steps
 
 
@@ -54,13 +57,14 @@ def decide(
     strict = _stricter(policy, looks)
     found = tuple(differences([run.record for run in runs], policy))
     pairs = [paired for paired in pair(runs, policy) if paired.wanted]
-    ungated = [paired for paired in pairs if _never_there(paired, policy)]
+    ungated = [p for p in pairs if _never_there(p, policy) or _only_new(p, policy)]
     gated = [paired for paired in pairs if paired not in ungated]
-    changes = changes_of(gated, runs, found, strict, sides="one")
-    rows = tuple(_row(p, c[1]) for p, c in zip(gated, changes, strict=True))
+    changes = changes_of(gated, runs, found, strict, sides="one", names=SIDES)
+    rows = tuple(_row(p, c[1], policy) for p, c in zip(gated, changes, strict=True))
     required = tuple(_required(policy.require, judgement))
     sides = sides_of(runs)
-    outcome, reasons = _outcome(rows, required, sides, blocked(found, 1), policy)
+    unmatched = [p for p in policy.metrics if not any(_fits(p, paired) for paired in pairs)]
+    outcome, reasons = _outcome(rows, required, sides, blocked(found, 1), unmatched, policy)
     open_rows = [row.change for row in rows if row.verdict == "UNCLEAR"]
     return Gate(
         outcome=outcome,
@@ -92,6 +96,26 @@ def _never_there(paired: Paired, policy: Policy) -> bool:
     return all(_too_few(sample) for sample in paired.samples)
 
 
+def _with_failures(change: Change, candidate: Sample, policy: Policy) -> Change:
+    """Return a good verdict as what it is worth when repetitions of the candidate failed."""
+    if policy.failed == "ignore":
+        return change
+    all_of = candidate.n + candidate.excluded
+    reason = f"{candidate.excluded} of {all_of} repetitions of the candidate failed or are invalid"
+    return replace(change, verdict="WORSE" if policy.failed == "fail" else "UNCLEAR", reason=reason)
+
+
+def _only_new(paired: Paired, policy: Policy) -> bool:
+    """Whether only the candidate has a number that nobody asked for by name."""
+    return not policy.names_metrics and paired.samples[0] is None
+
+
+def _fits(pattern: str, paired: Paired) -> bool:
+    key = paired.key
+    name = f"{key.workload}/{key.stream}.{key.metric}"
+    return pattern == PRIMARY or fnmatchcase(name, pattern)
+
+
 def _only_rare(paired: Paired) -> bool:
     """Whether a number lacks nothing but I/Os, as a percentile does in a slow repetition."""
     lacking = [sample for sample in paired.samples if sample is None or not sample.values]
@@ -103,14 +127,19 @@ def _too_few(sample: Sample | None) -> bool:
 
 
 def _why_ungated(paired: Paired) -> str:
+    if paired.samples[0] is None:
+        return "only the candidate has it"
     reasons = dict.fromkeys(s.reason for s in paired.samples if s is not None)
     return "; ".join(reason for reason in reasons if reason) or "no reason is given"
 
 
-def _row(paired: Paired, change: Change | None) -> GateRow:
+def _row(paired: Paired, change: Change | None, policy: Policy) -> GateRow:
     assert change is not None  # noqa: S101 - only the baseline has none
     if change.verdict == "MISSING" and _only_rare(paired):
         change = replace(change, verdict="UNCLEAR")  # it did not vanish: too few I/Os came
+    candidate = paired.samples[1]
+    if change.verdict in ("SAME", "BETTER") and candidate is not None and candidate.excluded:
+        change = _with_failures(change, candidate, policy)
     verdicts: dict[str, RowVerdict] = {"BETTER": "PASS", "SAME": "PASS", "WORSE": "WORSE"}
     verdicts |= {"UNCLEAR": "UNCLEAR", "MISSING": "MISSING", "INCOMPARABLE": "INCOMPARABLE"}
     return GateRow(
@@ -135,8 +164,9 @@ def _required(required: Sequence[RequiredLevel], judgement: Judgement) -> Iterat
             yield RequiredRow(required=one, verdict="cannot say", reason=reason)
             continue
         row = level.rows[score.decided_by]
-        reason = f"{row.workload}/{row.stream}.{row.metric} {row.bound.replace('_', ' ')} "
-        reason += f"{row.limit_text}: {row.verdict}"
+        value = "no value" if row.value is None else format_value(row.value, row.unit)
+        reason = f"{row.workload}/{row.stream}.{row.metric} is {value}, asked for is "
+        reason += f"{row.bound.replace('_', ' ')} {row.limit_text}: {row.verdict}"
         if row.reason:
             reason += f" ({row.reason})"
         yield RequiredRow(required=one, verdict=score.verdict, reason=reason)
@@ -147,6 +177,7 @@ def _outcome(
     required: Sequence[RequiredRow],
     sides: Sequence[Side],
     block: str,
+    unmatched: Sequence[str],
     policy: Policy,
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Return the verdict over everything and what stands in the way of PASS, worst first."""
@@ -163,7 +194,7 @@ def _outcome(
     if by_verdict["WORSE"]:
         fails.append(f"{_count(by_verdict['WORSE'])} worse")
     if missed:
-        fails.append(f"{len(missed)} required levels are missed")
+        fails.append(f"{_levels(len(missed))} missed")
     if by_verdict["MISSING"] and policy.missing != "ignore":
         text = f"{_count(by_verdict['MISSING'])} missing"
         (fails if policy.missing == "fail" else opens).append(text)
@@ -171,10 +202,13 @@ def _outcome(
         text = f"{_count(by_verdict['UNCLEAR'])} unclear"
         (fails if policy.unclear == "fail" else opens).append(text)
     if unsaid:
-        opens.append(f"nothing can be said of {len(unsaid)} required levels")
+        opens.append(f"nothing can be said of {_levels(len(unsaid))}")
+    named = [pattern for pattern in unmatched if pattern != PRIMARY]
+    if named:
+        opens.append(f"neither run has a number that fits {', '.join(named)}")
     if by_verdict["INCOMPARABLE"]:
         opens.append(f"{_count(by_verdict['INCOMPARABLE'])} not comparable")
-    for name, side in zip(("baseline", "candidate"), sides, strict=True):
+    for name, side in zip(SIDES, sides, strict=True):
         if side.incomplete:
             opens.append(f"the {name} is not whole: {side.incomplete}")
     if not any(row.verdict == "PASS" for row in rows) and not (fails or opens):
@@ -185,6 +219,10 @@ def _outcome(
         only_incomparable = rows and all(row.verdict == "INCOMPARABLE" for row in rows)
         return ("INCOMPARABLE" if only_incomparable else "UNCLEAR"), tuple(opens)
     return "PASS", ()
+
+
+def _levels(count: int) -> str:
+    return f"{count} required {'level' if count == 1 else 'levels'}"
 
 
 def _count(rows: Sequence[GateRow]) -> str:

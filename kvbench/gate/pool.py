@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kvbench.compare.aspects import ASPECTS
+from kvbench.compare.join import incomplete
 from kvbench.errors import UsageError
 from kvbench.measure.model import MeasuredCell, MeasuredRun
 from kvbench.measure.summarise import summarise
@@ -30,6 +31,7 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         raise UsageError("a run is given twice, so its repetitions would count twice")
     cells = list(run.cells)
     for one in more:
+        refuse_stranger(run.record, one.record)
         refuse_other(run.record, one.record)
         first = max((cell.cell.repetition for cell in cells), default=0)
         cells += [_shifted(cell, first) for cell in one.cells if cell.cell.purpose != "ceiling"]
@@ -38,12 +40,30 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         end=run.end,
         cells=tuple(cells),
         summaries=summarise(run.record.plan, cells),
-        damage=(*run.damage, *(text for one in more for text in one.damage)),
+        damage=(
+            *run.damage,
+            *(f"{one.record.run_id}: {text}" for one in more if (text := incomplete(one))),
+        ),
     )
 
 
 def _shifted(cell: MeasuredCell, by: int) -> MeasuredCell:
     return replace(cell, cell=replace(cell.cell, repetition=cell.cell.repetition + by))
+
+
+def refuse_stranger(run: RunRecord, other: RunRecord) -> None:
+    """Refuse a run that was not measured as a rerun of ``run``.
+
+    Raises:
+        UsageError: it was not.
+    """
+    pairing = other.pairing
+    if pairing is None or pairing.kind != "rerun" or pairing.of != run.run_id:
+        raise UsageError(
+            f"is no rerun of {run.run_id}",
+            where=other.run_id,
+            hint="kvbench gate --rerun makes one",
+        )
 
 
 def refuse_other(run: RunRecord, other: RunRecord) -> None:
@@ -62,10 +82,22 @@ def refuse_other(run: RunRecord, other: RunRecord) -> None:
                 where=other.run_id,
                 hint="only repetitions of one drive in one state make one sample",
             )
-    ours_digests = {(w.name, w.digest) for w in run.plan.workloads}
-    odd = [w.name for w in other.plan.workloads if (w.name, w.digest) not in ours_digests]
+    ours_points = _points(run)
+    odd = [point[0] for point in _points(other) if point not in ours_points]
     if odd:
         raise UsageError(
             f"cannot add to {run.run_id}: it did not run {odd[0]} in this way",
             where=other.run_id,
         )
+
+
+def _points(record: RunRecord) -> list[tuple[object, ...]]:
+    """Return what each point of a run does: its workload, where it lies, and how long it runs."""
+    cells = {c.point_id: c for c in record.plan.cells if c.purpose != "ceiling"}
+    return [
+        (
+            *(cell.workload, cell.workload_digest, point, cell.timing),
+            tuple((one.offset_bytes, one.size_bytes) for one in cell.placed),
+        )
+        for point, cell in cells.items()
+    ]

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from string import ascii_uppercase
 
+from kvbench.compare.join import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Sample, Side
 from kvbench.report.words import (
     metric_label,
@@ -21,12 +21,7 @@ SIDES_NAMED_MAX = 8  # in a title
 
 def letter(place: int) -> str:
     """Return A, B, ... Z, AA, AB, ..."""
-    text = ""
-    number = place + 1
-    while number:
-        number, rest = divmod(number - 1, len(ascii_uppercase))
-        text = ascii_uppercase[rest] + text
-    return text
+    return side_letter(place)
 
 
 def letters(places: Iterable[int]) -> str:

@@ -11,11 +11,13 @@ edition, sections 4.1 to 4.3.
 """
 
 from functools import lru_cache
-from math import comb, inf
+from math import comb, floor, inf, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+EXACT_PAIRS_MAX = 10_000  # beyond 100 a side the normal approximation is as good, and quicker
 SLACK = 1e-9  # 1/20 is not above 0.05, whatever its last bit says
 
 
@@ -46,6 +48,9 @@ def upper_tail(n_a: int, n_b: int) -> NDArray[np.float64]:
 
 def p_of(u: float, n_a: int, n_b: int) -> float:
     """Return the chance of at least ``u`` pairs by luck alone."""
+    if n_a * n_b > EXACT_PAIRS_MAX:
+        middle, spread = _normal(n_a, n_b)
+        return NormalDist(middle, spread).cdf(2 * middle - int(u) + 0.5)
     return float(upper_tail(n_a, n_b)[max(0, int(u))])
 
 
@@ -55,13 +60,26 @@ def edge_rank(n_a: int, n_b: int, chance: float) -> int:
     The k-th smallest difference lies above the true shift with at most the given chance.  0 when
     the samples are too small for any bound.
     """
-    tail = upper_tail(n_a, n_b)
     pairs = n_a * n_b
+    if pairs > EXACT_PAIRS_MAX:
+        middle, spread = _normal(n_a, n_b)
+        return max(0, floor(NormalDist(middle, spread).inv_cdf(chance) + 0.5))
+    tail = upper_tail(n_a, n_b)
     # k differences or fewer lie below the shift exactly when U <= k, and U is symmetric
     rank = 0
     while rank < pairs // 2 and tail[pairs - rank] <= chance * (1 + SLACK):
         rank += 1
     return rank
+
+
+def _normal(n_a: int, n_b: int) -> tuple[float, float]:
+    """Return mean and standard deviation of U without a difference."""
+    return n_a * n_b / 2, sqrt(n_a * n_b * (n_a + n_b + 1) / 12)
+
+
+def smallest_p(n_a: int, n_b: int) -> float:
+    """Return the smallest one-sided p-value that samples of these sizes can have."""
+    return 1 / comb(n_a + n_b, n_a)
 
 
 def smallest_n(chance: float) -> int | None:

@@ -20,6 +20,7 @@ from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
 from kvbench.units import GIB, MIB
 
 RECORD_BYTES_MAX = 64 * MIB
+REASON_CHARS_MAX = 300
 OUTPUT_BYTES_MAX = 256 * MIB
 LOG_BYTES_MAX = 16 * GIB  # a day of barriers fills some GiB, and they are not read as one text
 WINDOW_LOG_BYTES_MAX = 256 * MIB  # a day of windows fills 70 MiB
@@ -100,6 +101,7 @@ def read_run(folder: Path) -> RunArchive:
             cells.append(_read_cell(cell_folder, planned))
         except StoreError as error:
             damage.append(str(error))
+    damage += _contradictions(record, end)
     return RunArchive(
         folder=folder,
         record=_as_ended(record, end),
@@ -193,11 +195,34 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
 
 def _as_ended(record: RunRecord, end: EndRecord | None) -> RunRecord:
     """Return the record without the repetitions that a precise run did not need."""
-    if end is None or end.repetitions is None:
+    if end is None or end.repetitions is None or _impossible_end(record, end):
         return record
     cells = tuple(c for c in record.plan.cells if c.repetition <= end.repetitions)
     plan = replace(record.plan, cells=cells, repetitions=end.repetitions)
     return replace(record, plan=plan)
+
+
+def _impossible_end(record: RunRecord, end: EndRecord) -> bool:
+    """Whether a run cannot have ended early as its end says."""
+    if end.repetitions is None:
+        return False
+    within = 1 <= end.repetitions <= record.plan.repetitions
+    return record.plan.until_precise is None or not within
+
+
+def _contradictions(record: RunRecord, end: EndRecord | None) -> list[str]:
+    """Return in what the plan and the end of a run contradict themselves."""
+    found = []
+    plan = record.plan
+    points = [(c.point_id, c.repetition) for c in plan.cells if c.purpose != "ceiling"]
+    if len(set(points)) < len(points):
+        found.append("the plan has a point twice in one repetition, so its count is not true")
+    last = max((repetition for _, repetition in points), default=plan.repetitions)
+    if last != plan.repetitions:
+        found.append(f"the plan says {plan.repetitions} repetitions, its cells go up to {last}")
+    if end is not None and _impossible_end(record, end):
+        found.append(f"its end says that it ended early, after {end.repetitions} repetitions")
+    return found
 
 
 def _is_there(path: Path) -> bool:
@@ -250,7 +275,7 @@ def _decode(path: Path, kind: type[_Record]) -> _Record:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
-            f"is damaged: {printable(str(error))}",
+            f"is damaged: {printable(str(error)[:REASON_CHARS_MAX])}",
             where=shown,
             hint="the cells beside it are untouched; restore this file from a copy",
         ) from None

@@ -47,3 +47,24 @@ def test_an_empty_log_has_no_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.touch()
     assert logs.read_columns(path, (0, 2)).shape == (0, 2)
+
+
+def test_a_log_that_unpacks_to_one_endless_line_is_refused_before_it_fills_the_memory(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(b"1" * 20_000_000))
+    with pytest.raises(ValueError, match="a line is longer than 4096 bytes"):
+        logs.read_columns(path, (1,))
+
+
+def test_a_log_that_packs_very_well_is_read_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(b"1, 2, 0, 512, 0\n" * 100_000))
+    assert logs.read_columns(path, (1, 3)).sum(axis=0).tolist() == [200_000, 51_200_000]
+
+
+def test_a_compressed_log_without_lines_has_none_and_warns_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(b""))
+    assert logs.read_columns(path, (0, 2)).shape == (0, 2)
