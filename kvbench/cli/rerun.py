@@ -26,8 +26,8 @@ from kvbench.host import guard
 from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.plan import Plan, again
 from kvbench.store.read import read_run
-from kvbench.store.redact import is_redacted
 from kvbench.store.records import Pairing
+from kvbench.store.redact import is_redacted
 from kvbench.store.write import RunWriter
 from kvbench.units import format_clock
 

@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -12,11 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kvbench.errors import ExitCode
+from kvbench.host import probe
 from kvbench.store import layout
 from kvbench.store.read import list_runs, read_run
+from kvbench.store.redact import NAMING_FACTS, SECRET_CHARS_MIN
 from kvbench.units import MIB
 from kvbench.workload.roles import CONTROLLER_KEYS
 from tests import direct_io
@@ -333,6 +337,37 @@ def test_doctor_looks_at_a_target_named_by_a_relative_path(done_run: Path) -> No
     assert done.returncode == (ExitCode.ENVIRONMENT if spoiled else ExitCode.OK), done.stderr
     assert "io uring" in done.stdout
     assert "io_uring" in done.stdout.partition("fio engines")[2]
+
+
+def test_a_redacted_run_names_neither_drive_nor_host(folder: Path) -> None:
+    done = kvbench(*RUN_SMALL, "--repetitions", "1", "--redact", cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    run = only_run(folder)
+    identity = probe.identify(str(folder / "results" / "target.dat"))
+    named = {fact.value for fact in probe.target_facts(identity) if fact.name in NAMING_FACTS}
+    secrets = [one for one in {*named, platform.node()} if one and len(one) >= SECRET_CHARS_MIN]
+    for path in (path for path in run.rglob("*") if path.is_file()):
+        for secret in secrets:
+            assert secret.encode() not in path.read_bytes(), path
+    stored = {fact.name: fact.value for fact in read_run(run).record.facts}
+    for fact in NAMING_FACTS:
+        assert (stored[fact] or "redacted-").startswith("redacted-")
+
+
+def test_a_run_of_which_the_drive_is_hidden_is_not_resumed(folder: Path) -> None:
+    assert kvbench(*RUN_SMALL, "--repetitions", "1", cwd=folder).returncode == ExitCode.OK
+    run = only_run(folder)
+    record = read_run(run).record
+    identity = msgspec.structs.replace(record.identity, serial="redacted-0123456789ab")
+    (run / layout.RUN_FILE).write_bytes(
+        msgspec.json.encode(msgspec.structs.replace(record, identity=identity))
+    )
+    (run / layout.END_FILE).unlink()
+    shutil.rmtree(layout.cell_folder(run, record.plan.cells[-1].cell_id))
+    done = kvbench("run", "--resume", "latest", cwd=folder)
+    assert done.returncode == ExitCode.USAGE, done.stderr
+    assert "stored with --redact" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_file_of_the_user_is_only_read(folder: Path) -> None:

@@ -1,0 +1,104 @@
+"""A run's record without what names one drive or one host.  Pure.
+
+Serial numbers, world-wide names and the host's name become ``redacted-`` and the first twelve hex
+digits of their SHA-256, wherever they stand.  There is no salt, so that two redacted runs of one
+drive still belong together; whoever can guess a serial number can therefore check the guess.
+"""
+
+import hashlib
+import re
+
+from msgspec.structs import replace
+
+from kvbench.errors import UsageError
+from kvbench.host.model import Fact, Identity
+from kvbench.store.records import RunRecord
+
+PREFIX = "redacted-"
+SECRET_CHARS_MIN = 4  # a shorter one is hidden where it stands alone: "1" is everywhere
+NAMING_FACTS = ("device_serial", "device_wwid", "device_eui", "device_nguid")
+_BACKING = "backing file "  # of a loop device, which names no drive
+
+
+def hidden(value: str) -> str:
+    """Return what stands in the place of a serial or a name."""
+    return PREFIX + hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def redact(record: RunRecord, host_name: str) -> RunRecord:
+    """Return the record with all that names the drive and the host hidden.
+
+    Raises:
+        UsageError: the path of the target itself holds it, and fio's job files need that path.
+    """
+    secrets = _secrets(record, host_name)
+    if _without(record.identity.real_path, secrets) != record.identity.real_path:
+        raise UsageError(
+            "the target's path holds the host's name or a serial, and fio's files keep the path",
+            where="--redact",
+            hint="choose another path, or leave --redact out",
+        )
+
+    def clean(text: str) -> str:
+        return _without(text, secrets)
+
+    identity, target, pairing = record.identity, record.plan.target, record.pairing
+    return replace(
+        record,
+        label=clean(record.label),
+        command=tuple(clean(word) for word in record.command),
+        plan=replace(record.plan, target=replace(target, path=clean(target.path))),
+        identity=replace(
+            identity,
+            path=clean(identity.path),
+            serial=hidden(identity.serial) if identity.serial else None,
+            wwid=_wwid(identity.wwid, secrets),
+        ),
+        written=replace(record.written, reason=clean(record.written.reason)),
+        facts=tuple(_fact(fact, secrets) for fact in record.facts),
+        caveats=tuple(clean(caveat) for caveat in record.caveats),
+        pairing=pairing and replace(pairing, between=clean(pairing.between)),
+    )
+
+
+def is_redacted(identity: Identity) -> bool:
+    """Return whether an identity was stored with something hidden."""
+    return any(PREFIX in (text or "") for text in (identity.serial, identity.wwid, identity.path))
+
+
+def _secrets(record: RunRecord, host_name: str) -> list[str]:
+    """Return what is hidden, the longest first: a world-wide name may hold the serial."""
+    found = {fact.value for fact in record.facts if fact.name in NAMING_FACTS and fact.value}
+    found |= {re.sub(r"[\s-]", "", value) for value in found}  # "00 25 38" is 002538 in a path
+    found |= {record.identity.serial or "", _name_of(record.identity.wwid), host_name}
+    return sorted((one for one in found if one), key=lambda one: (-len(one), one))
+
+
+def _name_of(wwid: str | None) -> str:
+    """Return the world-wide name alone: "eui.00, nsid 1" also tells the namespace."""
+    if wwid is None or wwid.startswith((_BACKING, "nsid ", "partition ")):
+        return ""
+    return re.split(r", (?:nsid|partition) ", wwid)[0]
+
+
+def _wwid(wwid: str | None, secrets: list[str]) -> str | None:
+    name = _name_of(wwid)
+    if wwid is None or not name:
+        return wwid if wwid is None else _without(wwid, secrets)
+    return hidden(name) + wwid.removeprefix(name)
+
+
+def _fact(fact: Fact, secrets: list[str]) -> Fact:
+    value = fact.value
+    if value is not None:
+        value = hidden(value) if fact.name in NAMING_FACTS else _without(value, secrets)
+    return replace(fact, value=value, reason=_without(fact.reason, secrets))
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    """Return a text in which every secret that stands as a word of its own is hidden."""
+    long = [re.escape(one) for one in secrets if len(one) >= SECRET_CHARS_MIN]
+    if not long:
+        return text
+    word = rf"(?<![A-Za-z0-9])(?:{'|'.join(long)})(?![A-Za-z0-9])"
+    return re.sub(word, lambda match: hidden(match[0]), text)

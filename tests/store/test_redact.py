@@ -1,0 +1,96 @@
+"""What a redacted record still tells: which runs are of one drive, and nothing that names it."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from kvbench.compare.aspects import ASPECTS
+from kvbench.errors import UsageError
+from kvbench.host.model import Fact, Identity
+from kvbench.store.records import Pairing, RunRecord
+from kvbench.store.redact import hidden, is_redacted, redact
+from tests.records import a_plan, a_run_record, a_target
+
+SERIAL, WWID, EUI, HOST = "S4EVNX0R123", "eui.0025385b91", "00 25 38 5b 91", "lab-host-7"
+BY_ID = f"/dev/disk/by-id/nvme-FAST_{SERIAL}"
+
+
+def a_drive(serial: str = SERIAL, path: str = BY_ID) -> RunRecord:
+    record = a_run_record(a_plan(target=a_target(path)))
+    identity = Identity(
+        path=path,
+        real_path="/dev/nvme0n1",
+        kind="block",
+        device_number="259:0",
+        inode=3,
+        size_bytes=2**26,
+        serial=serial,
+        wwid=f"{WWID}, nsid 1, partition 2",
+    )
+    return replace(
+        record,
+        identity=identity,
+        label=f"fw2 on {serial}",
+        command=("run", path, "--label", f"fw2 on {serial}"),
+        facts=(
+            Fact(name="device_serial", value=serial),
+            Fact(name="device_wwid", value=WWID),
+            Fact(name="device_eui", value=EUI),
+            Fact(name="device_nguid", value=None, reason="the device does not tell"),
+            Fact(name="device_nsid", value="1"),
+            Fact(name="mount_source", value=f"{HOST}:/export"),
+            Fact(name="kernel_command_line", value="root=/dev/disk/by-id/nvme-eui.0025385b91"),
+        ),
+        pairing=Pairing(kind="ab", pair_id="p", side="A", order="first", between=f"flash {serial}"),
+    )
+
+
+def test_nothing_that_names_the_drive_or_the_host_is_left() -> None:
+    text = msgspec.json.encode(redact(a_drive(), HOST)).decode()
+    for secret in (SERIAL, WWID, EUI, HOST, "0025385b91"):
+        assert secret not in text
+    assert hidden(SERIAL) in text
+    assert "redacted-" in text
+
+
+def test_the_namespace_and_the_partition_stay_readable() -> None:
+    identity = redact(a_drive(), HOST).identity
+    assert identity.wwid == f"{hidden(WWID)}, nsid 1, partition 2"
+    assert identity.real_path == "/dev/nvme0n1"
+    assert is_redacted(identity)
+    assert not is_redacted(a_drive().identity)
+
+
+def test_two_redacted_runs_of_one_drive_still_belong_together() -> None:
+    one, again, other = (
+        redact(a_drive(serial), HOST) for serial in (SERIAL, SERIAL, "S4EVNX0R124")
+    )
+    for name in ("serial", "namespace", "model", "capacity"):
+        assert ASPECTS[name][1](one) == ASPECTS[name][1](again)
+    assert ASPECTS["serial"][1](one) != ASPECTS["serial"][1](other)
+
+
+def test_a_word_that_only_begins_like_the_serial_is_left_alone() -> None:
+    record = replace(a_drive(), label=f"{SERIAL}9")
+    assert redact(record, HOST).label == f"{SERIAL}9"
+
+
+def test_a_serial_of_two_characters_is_hidden_where_it_stands_alone() -> None:
+    found = redact(a_drive("12", "/dev/nvme0n1"), "h")
+    assert found.identity.serial == hidden("12")
+    assert {fact.name: fact.value for fact in found.facts}["device_serial"] == hidden("12")
+    assert found.plan == a_drive("12", "/dev/nvme0n1").plan
+
+
+def test_a_record_without_anything_to_hide_stays_as_it_is() -> None:
+    record = a_run_record()
+    assert redact(record, "") == record
+    loop = replace(record.identity, kind="block", wwid="backing file /x/y (254:0 inode 5)")
+    assert redact(replace(record, identity=loop), "").identity == loop
+
+
+def test_a_path_that_fio_s_files_would_keep_is_refused() -> None:
+    record = a_drive()
+    identity = replace(record.identity, real_path=f"/mnt/{HOST}/file")
+    with pytest.raises(UsageError, match="fio's files keep the path"):
+        redact(replace(record, identity=identity), HOST)
