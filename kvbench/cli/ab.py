@@ -20,7 +20,6 @@ from kvbench.cli.outputs import check_outputs
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
     add_redact_argument,
-    add_redact_argument,
     check_engine_works,
     check_label,
     check_mode,
@@ -94,7 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--yes", action="store_true", help="with --destroy: do not ask, there is no terminal"
     )
-    add_redact_argument(how)
     add_redact_argument(how)
     how.add_argument("--quiet", action="store_true", help="no progress")
     answer = parser.add_argument_group("answer")
