@@ -206,3 +206,25 @@ def test_other_devices_are_not_asked_with_tools(machine: FakeMachine) -> None:
     machine.tool_says("nvme", "{}", 0)
     machine.tool_says("smartctl", "{}", 0)
     assert probe.ask_drive(topology.block_named(machine, "vda"), machine) == ()
+
+
+def test_a_serial_of_blanks_is_unknown_and_not_an_empty_name(machine: FakeMachine) -> None:
+    path = nvme(machine)
+    machine.sysfs("nvme0n1", "device/serial", "                    \n")
+    assert probe.identify(path, machine).serial is None
+    assert facts_of(machine, path)["device_serial"].value is None
+
+
+def test_a_disk_of_a_virtual_machine_without_identity_is_still_identified(
+    machine: FakeMachine,
+) -> None:
+    identity = probe.identify("/dev/vda", machine)
+    assert (identity.serial, identity.wwid) == (None, None)
+    assert identity.device_number == "254:0"
+    assert "not an NVMe drive" in facts_of(machine, "/dev/vda")["device_queues"].reason
+
+
+def test_every_fact_is_in_the_documentation(machine: FakeMachine) -> None:
+    text = (Path(__file__).parents[2] / "results" / "README.md").read_text()
+    facts = {*facts_of(machine, nvme(machine)), *(f.name for f in probe.host_facts(machine))}
+    assert {name for name in facts if f"`{name}`" not in text} == set()
