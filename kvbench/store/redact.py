@@ -51,7 +51,7 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
         identity=replace(
             identity,
             path=clean(identity.path),
-            serial=hidden(identity.serial) if identity.serial else None,
+            serial=hidden_serial(identity.serial),
             wwid=_wwid(identity.wwid, secrets),
         ),
         written=replace(record.written, reason=clean(record.written.reason)),
@@ -59,6 +59,21 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
         caveats=tuple(clean(caveat) for caveat in record.caveats),
         pairing=pairing and replace(pairing, between=clean(pairing.between)),
     )
+
+
+def hidden_serial(serial: str | None) -> str | None:
+    """Return what a redacted record has for a serial, None where there is none."""
+    return hidden(serial) if serial else None
+
+
+def same_drive(stored: Identity, live: Identity) -> bool:
+    """Return whether a live device has the serial, wwid and namespace of a stored one.
+
+    It does not matter whether the stored one was redacted.
+    """
+    if is_redacted(stored):
+        live = replace(live, serial=hidden_serial(live.serial), wwid=_wwid(live.wwid, []))
+    return (stored.kind, stored.serial, stored.wwid) == (live.kind, live.serial, live.wwid)
 
 
 def is_redacted(identity: Identity) -> bool:

@@ -8,7 +8,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
 from kvbench.host.model import Fact, Identity
 from kvbench.store.records import Pairing, RunRecord
-from kvbench.store.redact import hidden, is_redacted, redact
+from kvbench.store.redact import hidden, is_redacted, redact, same_drive
 from tests.records import a_plan, a_run_record, a_target
 
 SERIAL, WWID, EUI, HOST = "S4EVNX0R123", "eui.0025385b91", "00 25 38 5b 91", "lab-host-7"
@@ -68,6 +68,14 @@ def test_two_redacted_runs_of_one_drive_still_belong_together() -> None:
     for name in ("serial", "namespace", "model", "capacity"):
         assert ASPECTS[name][1](one) == ASPECTS[name][1](again)
     assert ASPECTS["serial"][1](one) != ASPECTS["serial"][1](other)
+
+
+def test_a_live_drive_is_known_again_in_a_redacted_record() -> None:
+    live, other = a_drive().identity, a_drive("S4EVNX0R124").identity
+    for stored in (live, redact(a_drive(), HOST).identity):
+        assert same_drive(stored, live)
+        assert not same_drive(stored, other)
+        assert not same_drive(stored, replace(live, wwid=f"{WWID}, nsid 2, partition 2"))
 
 
 def test_a_word_that_only_begins_like_the_serial_is_left_alone() -> None:
