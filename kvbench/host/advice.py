@@ -150,6 +150,13 @@ def _device(known: dict[str, str]) -> Iterator[Advice]:
             text=f"other programs are using {device} now ({in_flight} I/Os in flight)",
             command="find them: iotop -o, or pidstat -d 1",
         )
+    users = known.get("device_users", "none")
+    if users != "none":
+        yield Advice(
+            severity="note",
+            text=f"{device} is also open elsewhere: {users}; what these do is measured too",
+            command=f"look at them: fuser -v /dev/{device}",
+        )
     link = known.get("pcie_link", "")
     if "(of " in link:
         yield Advice(

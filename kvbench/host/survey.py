@@ -6,7 +6,7 @@ Names are fixed: ``advice`` and reports look facts up by them.  Sizes are plain 
 import os
 from collections.abc import Callable
 
-from kvbench.host import cgroup, facts, topology
+from kvbench.host import cgroup, facts, processes, topology
 from kvbench.host.drive_facts import drive_facts
 from kvbench.host.fact_reading import first_text, read_fact
 from kvbench.host.facts import Mount
@@ -80,7 +80,10 @@ def target_facts(
     if device is None:
         reason = "no single block device is known under this target"
         return (*found, Fact(name="device", value=None, reason=reason))
-    return (*found, *_device_facts(device, machine))
+    found += _device_facts(device, machine)
+    if identity.kind == "block":
+        found.append(read_fact("device_users", lambda: _users(device, machine)))
+    return tuple(found)
 
 
 def _file_system_facts(
@@ -123,6 +126,17 @@ def _device_facts(name: str, machine: Machine) -> tuple[Fact, ...]:
         read_fact("device_in_flight", lambda: _in_flight(machine, disk.folder)),
         *drive_facts(disk, machine),
     )
+
+
+def _users(name: str, machine: Machine) -> str:
+    """Return who else has a device, its disk or its partitions open, and what is built on it."""
+    device = topology.block_named(machine, name)
+    numbers = frozenset(one.number for one in topology.family(machine, device))
+    openers = processes.openers(machine, numbers=numbers)
+    users = (*openers.seen, *topology.holders(machine, device))
+    if not users and openers.hidden:
+        raise ValueError(f"{openers.hidden} processes do not show what they have open; run as root")
+    return ", ".join(users) or "none"
 
 
 def _os_name(machine: Machine) -> str:

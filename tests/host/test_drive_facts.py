@@ -228,3 +228,13 @@ def test_every_fact_is_in_the_documentation(machine: FakeMachine) -> None:
     text = (Path(__file__).parents[2] / "results" / "README.md").read_text()
     facts = {*facts_of(machine, nvme(machine)), *(f.name for f in probe.host_facts(machine))}
     assert {name for name in facts if f"`{name}`" not in text} == set()
+
+
+def test_who_else_has_the_drive_open_is_told(machine: FakeMachine) -> None:
+    path = nvme(machine)
+    assert facts_of(machine, path)["device_users"].value == "none"
+    machine.process(77, [], comm="dd")
+    machine.opens(77, path)
+    machine.add_disk("dm-0", "253:0")
+    machine.hold_by("nvme0n1", "dm-0")
+    assert facts_of(machine, path)["device_users"].value == "dd (pid 77), dm-0"
