@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kvbench.cli import gate as gate_verb
 from kvbench.cli import output
 from kvbench.cli.live import LiveView
-from kvbench.cli.options import Choice, add_plan_arguments, choose
+from kvbench.cli.options import Choice, add_plan_arguments, choose, spec_of
 from kvbench.cli.outputs import check_outputs
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
@@ -29,6 +29,7 @@ from kvbench.cli.taking import (
     written_state,
 )
 from kvbench.compare.aspects import ASPECTS
+from kvbench.compare.policy import Policy
 from kvbench.errors import (
     EnvironmentMissing,
     ExitCode,
@@ -36,6 +37,7 @@ from kvbench.errors import (
     NotComparable,
     UsageError,
 )
+from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.launch import run_operators_command
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.host import guard
@@ -43,7 +45,7 @@ from kvbench.host.model import Identity
 from kvbench.plan import Cell
 from kvbench.session import Session
 from kvbench.store import layout
-from kvbench.store.read import find_run, read_run
+from kvbench.store.read import RunArchive, find_run, read_run
 from kvbench.store.records import EndRecord, Pairing, RunRecord
 from kvbench.store.write import RunWriter
 from kvbench.target import default_path
@@ -72,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "target_b",
         nargs="?",
         metavar="TARGET_B",
-        help="a second drive: both are measured in turns, repetition by repetition",
+        help="a second drive: both are measured in turns, repetition by repetition (not with "
+        "--between, --after, --destroy or --until-precise)",
     )
     how = parser.add_argument_group("how")
     how.add_argument("--label", default="", metavar="TEXT", help="names both sides; A or B follows")
@@ -108,6 +111,11 @@ def execute(arguments: argparse.Namespace) -> int:
     targets = [default_path(arguments.results), *(Path(t) for t in named if t is not None)]
     check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, *targets])
     policy = gate_verb.policy_of(arguments.policy)
+    with gate_verb.no_old_verdict(arguments.junit):
+        return _measure_and_gate(arguments, policy)
+
+
+def _measure_and_gate(arguments: argparse.Namespace, policy: Policy) -> int:
     if arguments.target_b is not None:
         folders = _in_turns(arguments)
         free = tuple(name for name in policy.must_not_differ if name not in WHICH_DRIVE)
@@ -118,7 +126,9 @@ def execute(arguments: argparse.Namespace) -> int:
         folders = _one_after_the_other(arguments)
     if folders is None:
         return int(ExitCode.INTERRUPTED)
-    return gate_verb.answer(arguments, folders, policy)
+    code = gate_verb.answer(arguments, folders, policy)
+    output.advise(f"all numbers: kvbench gate {folders[0].name} {folders[1].name} --all")
+    return code
 
 
 def _refuse_senseless(arguments: argparse.Namespace) -> None:
@@ -129,6 +139,8 @@ def _refuse_senseless(arguments: argparse.Namespace) -> None:
         for name in ("between", "after", "destroy", "until_precise"):
             if getattr(arguments, name) is not None:
                 raise UsageError(f"--{name.replace('_', '-')} is for one drive, and two are named")
+    elif arguments.between is not None and not arguments.between.strip():
+        raise UsageError("the command is empty", where="--between")
     elif arguments.between is None and arguments.after is None:
         raise UsageError(
             "what happens between the sides is not said",
@@ -147,6 +159,7 @@ def _one_after_the_other(arguments: argparse.Namespace) -> list[Path] | None:
     """Return the run folders of A and B; None when the first side was interrupted."""
     tool = find_fio()
     order = _order(arguments)
+    after: RunRecord | None = None
     if arguments.after is None:
         pair_id = layout.run_id(datetime.now(UTC), "ab")
         first = _measure_side(
@@ -157,6 +170,9 @@ def _one_after_the_other(arguments: argparse.Namespace) -> list[Path] | None:
         _make_the_change(arguments, order, first)
     else:
         first = find_run(arguments.results, arguments.after)
+        _refuse_options_of_a_plan(arguments)
+        _refuse_part(read_run(first))
+        after = read_run(first).record
     before = read_run(first).record
     if before.pairing is not None and before.pairing.kind == "ab":
         pair_id = before.pairing.pair_id
@@ -171,10 +187,46 @@ def _one_after_the_other(arguments: argparse.Namespace) -> list[Path] | None:
         of=before.run_id,
         between=arguments.between or "",
     )
-    second = _measure_side(arguments, tool, pairing, before)
+    second = _measure_side(arguments, tool, pairing, before, after)
     if second is None:
         return None
     return [first, second] if order[0] == "A" else [second, first]
+
+
+def _same_plan(arguments: argparse.Namespace, first: RunRecord) -> Choice:
+    """Return the plan of the first side on the target as it is found now."""
+    identity = guard.check_readable(arguments.target or first.identity.path)
+    plan = replace(first.plan, target=spec_of(identity))
+    refuse_unfit_plan(plan, identity)
+    return Choice(plan=plan, identity=identity, default_target=False)
+
+
+def _refuse_options_of_a_plan(arguments: argparse.Namespace) -> None:
+    """Refuse what would make another plan: the second side runs the plan of the first."""
+    fresh = argparse.ArgumentParser()
+    add_arguments(fresh)
+    free = ("target", "results", "label", "after", "destroy", "yes", "quiet", "policy", "junit")
+    given = sorted(
+        name
+        for name, value in vars(arguments).items()
+        if name not in (*free, "json", "command") and value != fresh.get_default(name)
+    )
+    if given:
+        raise UsageError(
+            f"--after goes on with the plan of that run and does not take {', '.join(given)}"
+        )
+
+
+def _refuse_part(archive: RunArchive) -> None:
+    """Refuse a first side that is not whole: a second one would be measured for nothing."""
+    missing = len(archive.record.plan.cells) - len(archive.cells)
+    whole = archive.end is not None and archive.end.end == "complete"
+    if missing or not whole or archive.damage:
+        raise UsageError(
+            "this run is not whole, so no side can be held against it",
+            where=archive.folder.name,
+            hint=f"kvbench run --resume {archive.folder.name}",
+        )
 
 
 def _make_the_change(
@@ -204,12 +256,18 @@ def _measure_side(
     tool: FioTool,
     pairing: Pairing,
     before: RunRecord | None = None,
+    after: RunRecord | None = None,
 ) -> Path | None:
-    """Measure one side and return its folder; None when it was interrupted."""
+    """Measure one side and return its folder; None when it was interrupted.
+
+    before: the record of the other side.  after: the same where its plan is taken over.
+    """
+    if before is not None:
+        output.advise(f"the first side is kept: {before.run_id}")
     with ExitStack() as held:
         side = pairing.side
         assert side  # noqa: S101 - an ab pairing names its side
-        ready = _ready(arguments, tool, pairing, held, before)
+        ready = _ready(arguments, tool, pairing, held, before, after)
         writer = RunWriter.create(arguments.results, ready.record)
         output.advise(f"side {side}: {writer.folder.name}")
         stop = held.enter_context(stop_on_signals())
@@ -249,9 +307,10 @@ def _ready(
     pairing: Pairing,
     held: ExitStack,
     before: RunRecord | None,
+    after: RunRecord | None = None,
 ) -> Ready:
     """Guard, hold, fill and prove the target of one side; refuse it where it is no pair."""
-    choice = choose(arguments)
+    choice = choose(arguments) if after is None else _same_plan(arguments, after)
     with stop_on_signals() as stop:
         identity = take_target(choice, arguments, held)
         check_mode(choice.plan, identity)

@@ -2,13 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbench.cli import output
 from kvbench.cli.outputs import check_outputs
-from kvbench.errors import ExitCode, UsageError
+from kvbench.errors import ExitCode, KvbenchError, UsageError
 from kvbench.store.read import find_run
 from kvbench.store.write import write_derived
 
@@ -33,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "more",
         nargs="*",
+        default=[],
         metavar="RERUN",
-        help="runs that add repetitions to the candidate, as --rerun makes them",
+        help="stored reruns of the candidate, as --rerun makes them, whose repetitions are added",
     )
     add_results_argument(parser)
     add_policy_arguments(parser)
@@ -88,23 +90,38 @@ def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Measure both archives, decide, print, write."""
     _refuse_senseless(arguments)
-    names = (arguments.baseline, arguments.candidate, *arguments.more)
-    folders = [find_run(arguments.results, name) for name in names]
     target = None if arguments.rerun is None else Path(arguments.rerun)
     check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, target])
-    policy = policy_of(arguments.policy)
-    if arguments.rerun is not None:
-        from kvbench.cli.rerun import rerun
+    with no_old_verdict(arguments.junit):
+        names = (arguments.baseline, arguments.candidate, *arguments.more)
+        folders = [find_run(arguments.results, name) for name in names]
+        policy = policy_of(arguments.policy)
+        if arguments.rerun is not None:
+            from kvbench.cli.rerun import rerun, stored_reruns
 
-        gate = decided(policy, folders)
-        if gate.outcome == "UNCLEAR":
-            folders.append(rerun(arguments, gate, folders))
-    return answer(arguments, folders, policy, every_row=arguments.all)
+            folders += stored_reruns(arguments.results, folders)
+            gate = decided(policy, folders)
+            if gate.outcome == "UNCLEAR":
+                folders.append(rerun(arguments, gate, folders))
+        return answer(arguments, folders, policy, every_row=arguments.all)
+
+
+@contextmanager
+def no_old_verdict(junit: Path | None) -> Iterator[None]:
+    """Leave a JUnit file that says so when no verdict came, in the place of an older green one."""
+    try:
+        yield
+    except KvbenchError as error:
+        if junit is not None:
+            from kvbench.gate.junit import junit_of_error
+
+            write_derived(junit, junit_of_error(str(error)))
+        raise
 
 
 def _refuse_senseless(arguments: argparse.Namespace) -> None:
     if arguments.rerun is None:
-        for name in ("repetitions", "destroy", "quiet"):
+        for name in ("repetitions", "destroy"):
             if getattr(arguments, name):
                 raise UsageError(f"--{name} only goes with --rerun")
     if arguments.yes and arguments.destroy is None:
@@ -144,7 +161,7 @@ def answer(
     if arguments.json:
         output.print_json({"exit_code": int(code), "gate": gate})
         return int(code)
-    print(text.render(gate, every_row=every_row))
+    output.print_answer(text.render(gate, every_row=every_row))
     if arguments.junit is not None:
         print(f"wrote {arguments.junit}", file=sys.stderr)
     return int(code)
@@ -169,5 +186,5 @@ def decided(policy: "Policy", folders: Sequence[Path]) -> "Gate":
         candidate,
         policy,
         judgement,
-        looks=1 + len(more),
+        reruns=[one.record.run_id for one in more],
     )

@@ -77,7 +77,10 @@ def main(argv: list[str]) -> int:
 
 def _dispatch(argv: list[str]) -> int:
     code = _run_verb(argv[0], argv[1:]) if argv and argv[0] in VERBS else _without_verb(argv)
-    sys.stdout.flush()  # here, where a full disk behind stdout is still told as an error
+    try:
+        sys.stdout.flush()  # here, where a full disk behind stdout is still told as an error
+    except BrokenPipeError:
+        _forget_output()  # the verdict stays what it is when nobody reads its words
     return code
 
 

@@ -77,9 +77,10 @@ def add_plan_arguments(parser: argparse.ArgumentParser, default_suite: str = DEF
     what.add_argument(
         "--until-precise",
         metavar="PCT",
-        help="add repetitions until the 95 %% interval of every primary number is narrower than "
-        f"PCT percent of its median, from {INTERVAL_REPETITIONS_MIN} up to --repetitions (default: "
-        f"{UNTIL_PRECISE_REPETITIONS})",
+        help="add repetitions until the 95 %% interval of every primary number is narrower, from "
+        f"end to end, than PCT percent of its median; from {INTERVAL_REPETITIONS_MIN} up to "
+        f"--repetitions (default: {UNTIL_PRECISE_REPETITIONS}).  Where that is not reached the run "
+        "says so, and its exit code stays as it is",
     )
     what.add_argument(
         "--runtime", metavar="S", help="measured seconds per cell (default: the workload's)"

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -26,10 +27,20 @@ def named_path(text: str) -> Path:
     return Path(text)
 
 
+def print_answer(text: str) -> None:
+    """Print an answer whose exit code must hold even when its reader has gone."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:  # noqa: ANN401 - any record that msgspec can encode
     """Print ``value`` as one indented JSON document."""
     encoded = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
-    print(msgspec.json.format(encoded, indent=2).decode())
+    print_answer(msgspec.json.format(encoded, indent=2).decode())
 
 
 def advise(text: str) -> None:

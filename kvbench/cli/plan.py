@@ -79,7 +79,9 @@ def decides_words(plan: Plan) -> str:
     if least is None:
         return "it has no primary number that a gate could decide about"
     enough = "" if plan.repetitions >= least else f", this plan has {plan.repetitions}"
-    return f"a gate over its {count} primary numbers needs {least} repetitions a side{enough}"
+    return (
+        f"a gate over its {count} primary numbers needs at least {least} repetitions a side{enough}"
+    )
 
 
 def describe(plan: Plan) -> list[str]:

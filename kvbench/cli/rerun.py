@@ -17,16 +17,17 @@ from kvbench.cli.taking import (
     take_target,
     written_state,
 )
-from kvbench.errors import CellFailed, Interrupted, UsageError
+from kvbench.errors import CellFailed, Interrupted, StoreError, UsageError
 from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import find_fio
 from kvbench.gate.model import Gate, GateRow
 from kvbench.gate.pool import refuse_other
 from kvbench.host import guard
+from kvbench.host.model import Identity
 from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.plan import Plan, again
-from kvbench.store.read import read_run
-from kvbench.store.records import Pairing
+from kvbench.store.read import list_runs, read_run
+from kvbench.store.records import Pairing, RunRecord
 from kvbench.store.redact import is_redacted
 from kvbench.store.write import RunWriter
 from kvbench.units import format_clock
@@ -50,6 +51,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
         raise UsageError(f"nothing is unclear, so nothing is measured again: {gate.outcome}")
     baseline, candidate = (read_run(folder).record for folder in folders[:2])
     identity = guard.check_readable(arguments.rerun)
+    _refuse_other_drive(candidate, identity)
     arguments.redact = is_redacted(candidate.identity)  # or the two would not be one drive
     points, workloads = _parts(baseline.plan, unclear)
     repetitions = arguments.repetitions or min(gate.more or REPETITIONS_DEFAULT, REPETITIONS_MAX)
@@ -100,6 +102,42 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
     if end.end == "failed":
         raise CellFailed(f"the run failed: {end.reason}", where=str(writer.folder))
     return writer.folder
+
+
+def stored_reruns(results: Path, folders: Sequence[Path]) -> list[Path]:
+    """Return the stored reruns of the candidate that are not among ``folders``.
+
+    Each was a look at the candidate, so none may be forgotten.
+    """
+    candidate = read_run(folders[1]).record.run_id
+    known = {folder.resolve() for folder in folders}
+    found = []
+    for folder in list_runs(results):
+        try:
+            pairing = read_run(folder).record.pairing
+        except StoreError:
+            continue  # of another run, and nobody asked for it
+        mine = pairing is not None and (pairing.kind, pairing.of) == ("rerun", candidate)
+        if mine and folder.resolve() not in known:
+            output.advise(f"with the repetitions of the rerun {folder.name}")
+            found.append(folder)
+    return found
+
+
+def _refuse_other_drive(candidate: RunRecord, identity: Identity) -> None:
+    """Refuse a target that is clearly not what the candidate was measured on."""
+    before = candidate.identity
+    same = before.kind == identity.kind
+    if same and before.kind == "file":
+        same = (before.device_number, before.inode) == (identity.device_number, identity.inode)
+    elif same:
+        same = (before.serial, before.wwid) == (identity.serial, identity.wwid)
+    if not same:
+        raise UsageError(
+            "is not what the candidate was measured on",
+            where=identity.path,
+            hint=f"that was {before.path}, serial {before.serial or 'unknown'}",
+        )
 
 
 def _parts(plan: Plan, rows: Sequence[GateRow]) -> tuple[set[str], set[str]]:

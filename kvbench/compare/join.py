@@ -6,13 +6,13 @@ a row all the same, and its verdict is MISSING.
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from string import ascii_uppercase
 
 import msgspec
 from msgspec import Struct
 
 from kvbench.compare.aspects import blocked, device_of, differences, in_turns
 from kvbench.compare.judge import Question, Sides, judge, sample_of
+from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Row, Sample, Side, Unshared
 from kvbench.compare.policy import Policy
 from kvbench.compare.winners import winners
@@ -176,16 +176,6 @@ def incomplete(run: MeasuredRun) -> str:
     if len(run.damage) > 1:
         parts.append(f"and {len(run.damage) - 1} more damaged parts")
     return "; ".join(parts)
-
-
-def side_letter(place: int) -> str:
-    """Return A, B, ... Z, AA, AB, ...: what a comparison calls its sides."""
-    text = ""
-    number = place + 1
-    while number:
-        number, rest = divmod(number - 1, len(ascii_uppercase))
-        text = ascii_uppercase[rest] + text
-    return text
 
 
 def _name(run: MeasuredRun) -> str:

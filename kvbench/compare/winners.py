@@ -1,10 +1,11 @@
 """Which side is best for a role, where the evidence allows one.  Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from kvbench.compare.aspects import blocked, in_turns
 from kvbench.compare.judge import Question, judge
+from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Difference, RoleWinner, Row, Verdict
 from kvbench.compare.policy import Policy
 from kvbench.measure.model import MeasuredRun
@@ -69,13 +70,38 @@ def _winner(
             text=f"better than every other in {min(beaten)} or more of {len(rows)} primary ones, "
             "worse in none",
         )
+    shown = _against_first(rows)
     if not decided:
-        return RoleWinner(role=role, winner=None, text=f"no difference is shown: {_open(table)}")
-    return RoleWinner(
-        role=role,
-        winner=None,
-        text="none is better than every other without being worse in some number",
-    )
+        text = "no difference is shown between any two"
+        if shown:
+            text = f"{shown}, but among all pairs together too little is shown for a winner"
+        elif any(change.verdict == "UNCLEAR" for row in rows for change in row.changes if change):
+            text = "UNCLEAR: no difference is shown between any two"
+        return RoleWinner(role=role, winner=None, text=text)
+    return RoleWinner(role=role, winner=None, text=f"{_told(table)}; none beats every other")
+
+
+def _against_first(rows: Sequence[Row]) -> str:
+    """Return how many numbers of each side are better or worse than the first's."""
+    parts = []
+    for side in range(1, max((len(row.changes) for row in rows), default=0)):
+        verdicts = [change.verdict for row in rows if (change := row.changes[side]) is not None]
+        for word in ("BETTER", "WORSE"):
+            if word in verdicts:
+                parts.append(
+                    f"{side_letter(side)} is {word} than {side_letter(0)} in {verdicts.count(word)}"
+                )
+    return ", ".join(parts)
+
+
+def _told(table: _Table) -> str:
+    """Return who is better than whom, and in how many numbers."""
+    parts = [
+        f"{side_letter(b)} is better than {side_letter(a)} in {found.count('BETTER')}"
+        for (a, b), found in table.items()
+        if "BETTER" in found
+    ]
+    return ", ".join(parts)
 
 
 def _all_pairs(rows: Sequence[Row], runs: Sequence[MeasuredRun], policy: Policy) -> _Table:
@@ -109,13 +135,3 @@ def _incomparable(row: Row) -> str:
         if change is not None and change.verdict == "INCOMPARABLE":
             return change.reason
     return ""
-
-
-def _open(table: _Table) -> str:
-    verdicts = [v for (a, b), found in table.items() if a < b for v in found]
-    return ", ".join(_counted(verdicts))
-
-
-def _counted(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    for verdict in dict.fromkeys(verdicts):
-        yield f"{verdicts.count(verdict)} {verdict}"

@@ -1,6 +1,7 @@
 """The numbers of a comparison in words: names, values, what changed.  Pure."""
 
 from kvbench.compare.model import Change, Key, Sample
+from kvbench.metrics import Better
 from kvbench.units import format_size, format_value
 
 
@@ -28,8 +29,8 @@ def sample_words(sample: Sample | None, unit: str) -> str:
     return f"{text} ({kind} {low} to {high}, n={sample.n})"
 
 
-def change_words(change: Change, unit: str) -> str:
-    """Return the change with its interval and its margin, "" where nothing is known."""
+def change_words(change: Change, unit: str, better: Better = "neither") -> str:
+    """Return the change, whether that is worse, its interval and margin; "" where not known."""
     if change.estimate is None:
         return ""
     if change.kind == "ratio":
@@ -47,7 +48,15 @@ def change_words(change: Change, unit: str) -> str:
             else ""
         )
     margin = "" if change.margin is None else f", margin {100 * change.margin:g} %"
-    return f"{text}{interval}{margin}"
+    return f"{text}{_direction(change, better)}{interval}{margin}"
+
+
+def _direction(change: Change, better: Better) -> str:
+    """Return whether the change is for the worse, "" where there is none."""
+    still = 1.0 if change.kind == "ratio" else 0.0
+    if change.estimate is None or better == "neither" or change.estimate == still:
+        return ""
+    return " worse" if (change.estimate > still) == (better == "lower") else " better"
 
 
 def _percent(ratio: float) -> str:

@@ -192,6 +192,7 @@ def run_operators_command(command: str, environment: Mapping[str, str]) -> int:
 
     Raises:
         EnvironmentMissing: there is no shell.
+        Interrupted: by Ctrl-C, which the command outlived; it has ended.
     """
     pressed = 0
 
@@ -204,11 +205,14 @@ def run_operators_command(command: str, environment: Mapping[str, str]) -> int:
         child = subprocess.Popen(
             ["/bin/sh", "-c", command], env={**os.environ, **environment}, stdout=sys.stderr
         )
-        return child.wait()
+        code = child.wait()
     except OSError as error:
         raise EnvironmentMissing(f"/bin/sh cannot be run: {error.strerror}") from None
     finally:
         signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise Interrupted("stopped by the user once the command had ended", where=command)
+    return code
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def decide(
     policy: Policy,
     judgement: Judgement,
     *,
-    looks: int = 1,
+    reruns: Sequence[str] = (),
 ) -> Gate:
     """Return what may be said of ``candidate`` against ``baseline``.
 
@@ -41,8 +41,9 @@ def decide(
         candidate: the run in question.
         policy: margins, confidence, what is missing worth, what must not differ.
         judgement: the candidate against the role cards.
-        looks: how often the candidate was measured for this decision.  The allowed error of a
-            second look is half, of a third a quarter: all looks together never have twice of it.
+        reruns: ids of the runs whose repetitions were added to the candidate.  Each is one more
+            look at it; the allowed error of a second look is half, of a third a quarter: all looks
+            together never have twice of it.
 
     Raises:
         UsageError: the two are the same run.
@@ -54,6 +55,7 @@ def decide(
             hint="measure the candidate anew",
         )
     runs = (baseline, candidate)
+    looks = 1 + len(reruns)
     strict = _stricter(policy, looks)
     found = tuple(differences([run.record for run in runs], policy))
     pairs = [paired for paired in pair(runs, policy) if paired.wanted]
@@ -79,6 +81,7 @@ def decide(
         more=_more(open_rows),
         policy=policy.name,
         looks=looks,
+        reruns=tuple(reruns),
     )
 
 

@@ -60,6 +60,18 @@ def junit(gate: Gate, policy: Policy) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def junit_of_error(message: str) -> str:
+    """Return a document that says that the gate came to no verdict, so that no old one is read."""
+    suites = ElementTree.Element("testsuites", name="kvbench gate")
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name="kvbench gate", tests="1", failures="0", errors="1", skipped="0"
+    )
+    case = ElementTree.SubElement(suite, "testcase", classname="kvbench", name="verdict")
+    ElementTree.SubElement(case, "error", message=_fit(message), type="error")
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
 def _case(row: GateRow, policy: Policy) -> tuple[str, ElementTree.Element]:
     case = ElementTree.Element(
         "testcase", classname=_class(row.key.workload), name=_fit(key_words(row.key))

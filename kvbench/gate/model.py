@@ -60,3 +60,4 @@ class Gate(Struct, frozen=True, kw_only=True):
     more: int | None
     policy: str
     looks: int = 1
+    reruns: tuple[str, ...] = ()  # ids of the runs whose repetitions were added to the candidate

@@ -7,6 +7,7 @@ from textwrap import wrap
 from kvbench.compare.words import change_words, key_words, sample_words
 from kvbench.document import printable
 from kvbench.gate.model import Gate, GateRow, RowVerdict
+from kvbench.metrics import METRICS
 
 WIDTH = 100
 ROWS_MAX: dict[RowVerdict, int] = {"WORSE": 6, "MISSING": 4, "INCOMPARABLE": 2, "UNCLEAR": 4}
@@ -18,7 +19,7 @@ DIFFERENCES_MAX = 6
 
 def render(gate: Gate, *, every_row: bool = False) -> str:
     """Return the summary, which fits one screen; with ``every_row`` all numbers and all doubts."""
-    lines = [_first_line(gate), *_sides(gate, every_row=every_row), ""]
+    lines = [*_wrapped(_first_line(gate), 2), *_sides(gate, every_row=every_row), ""]
     for verdict, most in ROWS_MAX.items():
         rows = [row for row in gate.rows if row.verdict == verdict]
         shown = rows if every_row else rows[:most]
@@ -51,7 +52,8 @@ def _first_line(gate: Gate) -> str:
         for verdict in ("PASS", *ROWS_MAX)
         if any(row.verdict == verdict for row in gate.rows)
     ]
-    told = "; ".join(gate.reasons) or f"{_numbers(len(gate.rows))} inside the margin, none outside"
+    passed = sum(row.verdict == "PASS" for row in gate.rows)
+    told = "; ".join(gate.reasons) or f"{_numbers(passed)} not worse by more than the margin"
     line = f"{gate.outcome}: {told}"
     return line if len(counts) < 2 or len(line) > 60 else f"{line} ({', '.join(counts)})"
 
@@ -61,11 +63,15 @@ def _sides(gate: Gate, *, every_row: bool) -> Iterator[str]:
         device = side.device or "drive unknown"
         label = f' "{side.label}"' if side.label else ""
         text = f"{title}  {side.run_id}{label}, {device}, n={side.repetitions}"
+        if title == "candidate" and gate.reruns:
+            text += f" and {len(gate.reruns)} reruns"
         yield text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
-    known = [d for d in gate.differences if d.effect != "noted"]
+    known = [d for d in gate.differences if d.effect != "noted" or d.aspect == "file"]
     for difference in known[: None if every_row else DIFFERENCES_MAX]:
         yield from _wrapped(f"differs    {difference.text}", 11)
     unknown = [d.text for d in gate.differences if d.effect == "noted" and None in d.values]
+    for name in gate.reruns if every_row else ():
+        yield f"rerun      {name}"
     if unknown and every_row:
         for text in unknown:
             yield from _wrapped(f"unknown    {text}", 11)
@@ -82,11 +88,13 @@ def _row(row: GateRow, *, every_row: bool) -> Iterator[str]:
         if row.baseline is not None and row.candidate is not None
         else ""
     )
-    changed = change_words(row.change, row.unit)
+    changed = change_words(row.change, row.unit, METRICS[row.key.metric].better)
+    if row.change.more is not None and row.verdict == "UNCLEAR":
+        changed += f", about {row.change.more} more repetitions a side"
     p = "" if row.change.p is None or row.verdict != "WORSE" else f", p={row.change.p:.2g}"
     changed = f"{changed}{p}" if changed else ""
     brief = row.verdict == "UNCLEAR" and not every_row
-    for text in (changed,) if brief else (values, changed, row.change.reason):
+    for text in (changed or row.change.reason,) if brief else (values, changed, row.change.reason):
         if text:
             yield from _wrapped(f"{'':<13}{text}", 13)
     doubts = row.change.doubts if every_row else row.change.doubts[:DOUBTS_MAX]
@@ -97,7 +105,7 @@ def _row(row: GateRow, *, every_row: bool) -> Iterator[str]:
 def _notes(gate: Gate) -> Iterator[str]:
     yield ""
     n = gate.decides_from_n
-    needs = "" if n is None else f"; a verdict needs {n} repetitions a side"
+    needs = "" if n is None else f"; WORSE needs {n} repetitions a side or more"
     looks = "" if gate.looks == 1 else f", look {gate.looks}: half the error of the look before"
     yield from _wrapped(
         f"policy {gate.policy}, {100 * gate.confidence:g} % over {_numbers(len(gate.rows))} "
@@ -109,7 +117,7 @@ def _notes(gate: Gate) -> Iterator[str]:
         yield from _wrapped(f"{count} unclear: {reason}", 2)
     if reasons and gate.more is not None:
         yield f"about {gate.more} more repetitions a side would decide what is unclear"
-    elif reasons:
+    elif any(row.verdict == "UNCLEAR" and row.change.more is None for row in gate.rows):
         yield (
             "some of what is unclear lies on its margin or is too noisy: "
             "more repetitions may not decide it"

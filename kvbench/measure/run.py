@@ -1,6 +1,7 @@
 """A stored run -> a measured run.  Reads the archive; a cell that cannot be used says why."""
 
-from kvbench.errors import CellFailed
+from kvbench.document import brief
+from kvbench.errors import CellFailed, StoreError
 from kvbench.fio import output
 from kvbench.measure.ceiling import host_ceilings, with_ceiling
 from kvbench.measure.checks import failures_of, findings_of, launch_failures, outcome_of
@@ -19,7 +20,22 @@ from kvbench.store.records import RunRecord
 
 
 def measure_run(archive: RunArchive) -> MeasuredRun:
-    """Return everything that may be said of a stored run."""
+    """Return everything that may be said of a stored run.
+
+    Raises:
+        StoreError: its records name things that no plan of kvbench can hold.
+    """
+    try:
+        return _measured(archive)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"its records cannot be what kvbench wrote: {brief(str(error))}",
+            where=archive.record.run_id,
+            hint="restore run.json from a copy",
+        ) from error
+
+
+def _measured(archive: RunArchive) -> MeasuredRun:
     cells = [measure_cell(archived, archive.record) for archived in archive.cells]
     ceilings = host_ceilings(cells)
     bounded = [with_ceiling(cell, ceilings) for cell in cells]

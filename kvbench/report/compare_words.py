@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from kvbench.compare.join import side_letter
+from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Sample, Side
 from kvbench.report.words import (
     metric_label,
