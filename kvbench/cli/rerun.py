@@ -28,7 +28,7 @@ from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.plan import Plan, again
 from kvbench.store.read import list_runs, read_run
 from kvbench.store.records import Pairing, RunRecord
-from kvbench.store.redact import is_redacted
+from kvbench.store.redact import is_redacted, same_drive
 from kvbench.store.write import RunWriter
 from kvbench.units import format_clock
 
@@ -131,12 +131,12 @@ def _refuse_other_drive(candidate: RunRecord, identity: Identity) -> None:
     if same and before.kind == "file":
         same = (before.device_number, before.inode) == (identity.device_number, identity.inode)
     elif same:
-        same = (before.serial, before.wwid) == (identity.serial, identity.wwid)
+        same = same_drive(before, identity)
     if not same:
         raise UsageError(
             "is not what the candidate was measured on",
             where=identity.path,
-            hint=f"that was {before.path}, serial {before.serial or 'unknown'}",
+            hint=f"that was {before.path}, serial {before.serial or 'unknown'}; a path may move",
         )
 
 

@@ -34,7 +34,11 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         refuse_stranger(run.record, one.record)
         refuse_other(run.record, one.record)
         first = max((cell.cell.repetition for cell in cells), default=0)
-        cells += [_shifted(cell, first) for cell in one.cells if cell.cell.purpose != "ceiling"]
+        cells += [
+            _shifted(cell, first, one.record.run_id)
+            for cell in one.cells
+            if cell.cell.purpose != "ceiling"
+        ]
     return MeasuredRun(
         record=run.record,
         end=run.end,
@@ -47,8 +51,11 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
     )
 
 
-def _shifted(cell: MeasuredCell, by: int) -> MeasuredCell:
-    return replace(cell, cell=replace(cell.cell, repetition=cell.cell.repetition + by))
+def _shifted(cell: MeasuredCell, by: int, run_id: str) -> MeasuredCell:
+    """Return a cell of another run as a further repetition, under a number of its own."""
+    number = f"{run_id}/{cell.cell.cell_id}"
+    moved = replace(cell.cell, repetition=cell.cell.repetition + by, cell_id=number)
+    return replace(cell, cell=moved)
 
 
 def refuse_stranger(run: RunRecord, other: RunRecord) -> None:

@@ -132,10 +132,7 @@ def shares_nothing(comparison: Comparison) -> bool:
 def verdict_words(comparison: Comparison) -> str:
     """Return who wins which role, or that nothing can be said and why, in one sentence."""
     if shares_nothing(comparison):
-        return (
-            "INCONCLUSIVE: the runs share no number, so nothing can be compared; "
-            "everything is MISSING."
-        )
+        return "INCONCLUSIVE: the runs share no number, so nothing can be compared."
     blocking = [d for d in comparison.differences if d.effect == "blocks"]
     changes = [c for row in comparison.rows for c in row.changes if c is not None]
     known = {change.verdict for change in changes if change.estimate is not None}

@@ -137,7 +137,10 @@ def more_repetitions(
     if distance == 0:
         return None
     asked = NormalDist().inv_cdf(1 - chance) + NormalDist().inv_cdf(POWER)
-    needed = max(least, ceil(2 * (asked * spread / distance) ** 2 * np.pi / 3))
+    widths = asked * spread / distance
+    if widths > now + MORE_MAX:  # its square is further than anybody goes
+        return None
+    needed = max(least, ceil(2 * widths**2 * np.pi / 3))
     return max(1, needed - now) if needed - now <= MORE_MAX else None
 
 

@@ -72,8 +72,8 @@ def test_the_plan_says_what_ends_it_and_what_it_can_decide(tmp_path: Path) -> No
     done = kvbench("plan", "--workload", SMALL, "--until-precise", "5", cwd=tmp_path)
     assert "up to 30 repetitions" in done.stdout
     assert "narrower than 5 % of its median" in done.stdout
-    assert "a gate over its 4 primary numbers needs 5 repetitions a side" in done.stdout
+    assert "a gate over its 4 primary numbers needs at least 5 repetitions a side" in done.stdout
     few = json.loads(
         kvbench("plan", "--workload", SMALL, "--repetitions", "2", "--json", cwd=tmp_path).stdout
     )
-    assert few["decides"].endswith("needs 5 repetitions a side, this plan has 2")
+    assert few["decides"].endswith("needs at least 5 repetitions a side, this plan has 2")

@@ -76,5 +76,5 @@ def test_another_file_is_no_place_to_measure_the_candidate_again(tmp_path: Path)
         kvbench("run", target, *QUICK, "--label", label, cwd=tmp_path)
     done = kvbench("gate", "old", "new", "--rerun", other, cwd=tmp_path)
     assert done.returncode == ExitCode.USAGE
-    assert "file is inode" in done.stderr
+    assert "is not what the candidate was measured on" in done.stderr
     assert len(list_runs(tmp_path / "results")) == 2

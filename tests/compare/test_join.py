@@ -68,14 +68,18 @@ def test_a_number_that_one_run_lacks_is_a_row_and_missing(policy: Policy) -> Non
     found = compare_runs([a_run("a", FAST), a_run("b", {"iops": FAST["iops"]})], policy)
     change = row(found, "latency_p99").changes[1]
     assert change is not None
-    assert (change.verdict, change.reason) == ("MISSING", "other: not in this run")
+    assert (change.verdict, change.reason) == ("MISSING", "B: not in this run")
 
 
 def test_runs_of_different_plans_compare_what_they_share(policy: Policy) -> None:
     other = a_workload(name="other", digest="ff", sweep=(), primary=("reads.iops",))
     found = compare_runs([a_run("a", FAST), a_run("b", SLOW, workload=other)], policy)
     assert {u.workload: u.sides for u in found.unshared} == {"small-reads": (0,), "other": (1,)}
-    assert {c.verdict for r in found.rows for c in r.changes if c is not None} == {"MISSING"}
+    assert found.rows == ()
+    three = compare_runs(
+        [a_run("a", FAST), a_run("b", SLOW, workload=other), a_run("c", SLOW)], policy
+    )
+    assert verdicts(three, "iops") == [None, "MISSING", "WORSE"]
 
 
 def test_other_io_under_one_name_is_incomparable(policy: Policy) -> None:

@@ -53,8 +53,8 @@ def test_thirteen_metrics_of_five_repetitions_can_never_alarm_and_say_so() -> No
     apart = a_question([100, 101, 99, 102, 98], [150, 151, 149, 152, 148])
     changes = judge([apart] * 13, CHANCE, sides="one")
     assert {change.verdict for change in changes} == {"UNCLEAR"}
-    assert "5 repetitions cannot decide" in changes[0].reason
-    assert "6 can" in changes[0].reason
+    assert "5 and 5 repetitions cannot decide among 13 numbers" in changes[0].reason
+    assert "6 a side can" in changes[0].reason
 
 
 def corner(name: str) -> Change:
@@ -107,7 +107,7 @@ def test_a_drifting_baseline_is_refused_with_the_drift() -> None:
     change = corner("drift")
     assert change.verdict == "UNCLEAR"
     assert "not steady" in change.reason
-    assert "first run drifts" in change.reason
+    assert "first drifts by -14 %" in change.reason
 
 
 def test_a_drift_shared_by_interleaved_sides_explains_nothing() -> None:
@@ -130,7 +130,7 @@ def test_none_is_dropped_and_its_count_is_shown() -> None:
         margin=0.05,
     )
     change = one(question)
-    assert "first: 1 repetitions do not count" in change.doubts
+    assert "first: 1 repetition does not count" in change.doubts
 
 
 def test_the_same_times_in_other_units_are_equal() -> None:
@@ -176,6 +176,26 @@ def test_an_open_question_says_how_many_repetitions_would_close_it() -> None:
     assert change.verdict == "UNCLEAR"
     assert change.more is not None
     assert change.more >= 1
+
+
+def test_what_is_beyond_the_margin_without_evidence_says_that() -> None:
+    apart = a_question([100, 101, 99, 102, 98, 100], [120, 121, 119, 122, 118, 99])
+    noise = a_question([100, 104, 96, 102, 98, 100], [103, 107, 99, 105, 101, 103])
+    change, *_ = judge([apart, *[noise] * 12], CHANCE, sides="one")
+    assert change.verdict == "UNCLEAR"
+    assert change.low is not None
+    assert change.low > 1.05
+    assert "beyond 5 %, but the evidence does not hold for 13 numbers together" in change.reason
+
+
+def test_a_gates_interval_is_the_one_of_its_one_sided_test() -> None:
+    question = a_question([100.0, 101, 99, 102, 98], [107.0, 108, 106, 109, 103])
+    gate, comparison = one(question), one(question, sides="two")
+    assert gate.verdict == "WORSE"
+    assert gate.low is not None
+    assert comparison.low is not None
+    assert comparison.low < gate.low
+    assert gate.low > 1
 
 
 positive = st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=8)

@@ -63,7 +63,7 @@ def test_three_repetitions_cannot_fail_nor_pass_many_numbers_and_say_so(policy: 
     found = gate(policy, a_run("new", few[1]), a_run("base", few[0]))
     assert found.outcome == "UNCLEAR"
     assert found.decides_from_n == 4
-    assert any("4 can" in row.change.reason for row in found.rows)
+    assert any("4 a side can" in row.change.reason for row in found.rows)
 
 
 def test_a_number_that_vanished_fails(policy: Policy) -> None:
@@ -147,6 +147,45 @@ def test_what_must_not_differ_makes_no_verdict(policy: Policy, changes: dict[str
     assert "must not differ" in found.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("failed", "outcome"), [("unclear", "UNCLEAR"), ("fail", "FAIL"), ("ignore", "PASS")]
+)
+def test_failed_repetitions_of_the_candidate_are_what_the_policy_says(
+    policy: Policy, failed: str, outcome: str
+) -> None:
+    good = a_summary(SAME["iops"], metric="iops", parameters={}, excluded=3)
+    candidate = a_run("new", {"latency_p99": SAME["latency_p99"]}, summaries=(good,))
+    found = gate(replace(policy, failed=failed), candidate)
+    assert found.outcome == outcome
+    if outcome != "PASS":
+        (row,) = (r for r in found.rows if r.key.metric == "iops")
+        assert "3 of 9 repetitions of the candidate failed or are invalid" in row.change.reason
+
+
+def test_failed_repetitions_of_the_baseline_are_told(policy: Policy) -> None:
+    good = a_summary(GOOD["iops"], metric="iops", parameters={}, excluded=1)
+    baseline = a_run("base", {"latency_p99": GOOD["latency_p99"]}, summaries=(good,))
+    found = decide(baseline, a_run("new", SAME), policy, NO_CARDS)
+    assert found.outcome == "PASS"
+    (row,) = (r for r in found.rows if r.key.metric == "iops")
+    assert "baseline: 1 repetition does not count" in row.change.doubts
+
+
+def test_a_number_that_only_the_candidate_has_is_listed_and_fails_nothing(policy: Policy) -> None:
+    found = gate(policy, a_run("new", SAME), a_run("base", {"iops": GOOD["iops"]}))
+    assert found.outcome == "PASS"
+    assert [(u.key.metric, u.reason) for u in found.ungated] == [
+        ("latency_p99", "only the candidate has it")
+    ]
+
+
+def test_a_pattern_that_fits_no_number_is_never_green(policy: Policy) -> None:
+    for metrics in (("*/reads.iops", "*/raeds.latency_p99"), ("primary", "other/reads.iops")):
+        found = gate(replace(policy, metrics=metrics), a_run("new", SAME))
+        assert found.outcome == "UNCLEAR"
+        assert "neither run has a number that fits" in found.reasons[0]
+
+
 def test_an_incomplete_side_is_never_green(policy: Policy) -> None:
     for broken in (
         a_run("new", SAME, missing_cells=1),
@@ -174,7 +213,7 @@ def test_a_required_level_that_nobody_can_judge_is_not_green(policy: Policy) -> 
 def test_a_second_look_asks_for_stronger_evidence(policy: Policy) -> None:
     base, new = a_run("base", GOOD), a_run("new", SLOWER)
     first = decide(base, new, policy, NO_CARDS)
-    second = decide(base, new, policy, NO_CARDS, looks=2)
+    second = decide(base, new, policy, NO_CARDS, reruns=["again"])
     assert first.decides_from_n is not None
     assert second.decides_from_n is not None
     assert second.decides_from_n > first.decides_from_n

@@ -26,7 +26,7 @@ def gate(policy: Policy, new: dict[str, list[float]], **changes: object) -> Gate
 
 
 def test_the_first_line_is_the_verdict(policy: Policy) -> None:
-    assert render(gate(policy, GOOD)).startswith("PASS: 1 number inside the margin")
+    assert render(gate(policy, GOOD)).startswith("PASS: 1 number not worse by more than the margin")
     assert render(gate(policy, BAD)).startswith("FAIL: 1 number worse")
     assert render(gate(policy, {})).startswith("FAIL: 1 number missing")
     blocked = render(gate(policy, BAD, fio_version="fio-3.42"))
@@ -37,7 +37,7 @@ def test_a_regression_shows_both_values_the_change_and_the_evidence(policy: Poli
     shown = render(gate(policy, BAD))
     assert "small-reads: reads.iops" in shown
     assert "100 (95 % interval 98.0 to 102, n=6) -> 50.0" in shown
-    assert "-50.0 %" in shown
+    assert "-50.0 % worse" in shown
     assert "p=" in shown
 
 
@@ -74,4 +74,4 @@ def test_what_is_unclear_says_what_would_decide(policy: Policy) -> None:
     shown = render(gate(policy, few))
     assert shown.startswith("UNCLEAR")
     assert "more repetitions" in shown
-    assert "a verdict needs 3 repetitions a side" in shown
+    assert "WORSE needs 3 repetitions a side or more" in shown

@@ -88,7 +88,7 @@ def test_a_reason_that_all_share_is_said_once() -> None:
             assert not any("cannot decide" in reason for reason in said)
     assert "A has 3, B has 3" in view.decides
     assert any("must stay UNCLEAR" in doubt.text for doubt in view.doubts)
-    assert view.reasons[0].startswith("16 UNCLEAR: 3 repetitions")
+    assert view.reasons[0].startswith("16 UNCLEAR: 3 and 3 repetitions")
 
 
 def test_an_incomplete_run_is_told_first() -> None:
@@ -101,8 +101,12 @@ def test_an_incomplete_run_is_told_first() -> None:
 def test_what_one_run_lacks_is_missing_and_its_workload_is_listed() -> None:
     view = view_of([drive("a", workloads=SMALL[:1]), drive("b", workloads=SMALL)])
     assert view.unshared == ("block-reload: only in B",)
+    assert [role.role for role in view.roles] == ["memory"]  # what one run alone has is no row
+    view = view_of(
+        [drive("a", workloads=SMALL[:1]), drive("b", workloads=SMALL), drive("c", workloads=SMALL)]
+    )
     performance = view.roles[1]
-    assert performance.counts == "8 MISSING"
+    assert performance.counts == "16 MISSING"
     first = performance.workloads[0].rows[0].cells
     assert (first[0].value, first[0].known, first[1].known) == ("not in this run", False, True)
 
