@@ -32,6 +32,7 @@ FONT_PT = 9
 LINES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 TICK_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+TICKS_MIN = 2
 BARS_PER_ROW = 3
 
 _STYLE: "dict[RcKeyType, Any]" = {
@@ -91,6 +92,8 @@ def latency_curves(panel: CurvePanel, figure_id: str) -> str:
         last = max(max(curve.percent) for curve in panel.curves)
         last = max([last, *(own[-1] for c in panel.curves for own, _ in c.repetitions)])
         ticks = [p for p in TICK_PERCENTS if p <= last + 1e-9]
+        if len(ticks) < TICKS_MIN:  # few I/Os: the curve ends before 90 %
+            ticks = [p for p in (50.0, 60.0, 75.0, 85.0) if p <= last + 1e-9]
         axes.set_xlim(float(nines(np.array([50.0]))[0]), float(nines(np.array([last]))[0]) + 0.08)
         axes.xaxis.set_major_locator(FixedLocator(nines(np.asarray(ticks)).tolist()))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * (1 - 10**-x):.6g}"))
