@@ -136,14 +136,14 @@ def _run(argv: list[str], timeout_s: float = TOOL_TIMEOUT_S) -> subprocess.Compl
     )
     try:
         out, err = tool.communicate(timeout=timeout_s)
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(tool.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            tool.communicate(timeout=KILL_TIMEOUT_S)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise TimeoutError(f"{argv[0]} did not answer in {timeout_s:g} s") from error
-        raise
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"{argv[0]} did not answer in {timeout_s:g} s") from error
+    finally:
+        if tool.poll() is None:  # too slow, or Ctrl-C: it is not left to go on alone
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tool.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                tool.communicate(timeout=KILL_TIMEOUT_S)
     return subprocess.CompletedProcess(argv, tool.returncode, out, err)
 
 
