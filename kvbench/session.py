@@ -49,38 +49,6 @@ class Observer(Protocol):
         """A cell is on disk."""
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    tool: FioTool,
-    identity: Identity,
-    writer: RunWriter,
-    observer: Observer,
-    stop: threading.Event,
-    done: frozenset[str] = frozenset(),
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> EndRecord:
-    """Run every cell of ``plan`` that is not in ``done`` and return how the run ended.
-
-    The arguments are those of ``Session``.
-
-    Raises:
-        StoreError: the run folder can no longer be written; what it holds is kept.
-    """
-    session = Session(
-        plan,
-        tool=tool,
-        identity=identity,
-        writer=writer,
-        observer=observer,
-        stop=stop,
-        done=done,
-        now=now,
-    )
-    session.run(plan.cells)
-    return session.finish()
-
-
 class Session:
     """One run under way: its cells, some at a time, then its end.
 

@@ -19,7 +19,6 @@ from kvbench.host.probe import identify
 from kvbench.measure.model import MeasuredCell
 from kvbench.measure.run import measure_cell
 from kvbench.plan import Cell, Plan, TargetSpec, make_plan
-from kvbench.session import run_plan
 from kvbench.store.read import ArchivedCell, read_run
 from kvbench.store.records import CellRecord, EndRecord, RunRecord
 from kvbench.store.write import RunWriter
@@ -28,6 +27,7 @@ from kvbench.workload.schema import BlockShare, Stream, Timing, Workload
 from tests import direct_io
 from tests.measure.builders import PROVEN
 from tests.records import a_run_record, a_stream, a_workload
+from tests.sessions import run_plan
 
 SIZE_BYTES = 32 * MIB
 

@@ -18,13 +18,14 @@ from kvbench.measure.curves import Curves
 from kvbench.measure.load import with_rate
 from kvbench.measure.run import measure_cell
 from kvbench.plan import Cell, Plan
-from kvbench.session import keep_logs, run_plan
+from kvbench.session import keep_logs
 from kvbench.store import layout
 from kvbench.store.read import read_run
 from kvbench.store.records import CellRecord, EndRecord
 from kvbench.store.write import RunWriter
 from kvbench.workload.schema import Load
 from tests.records import a_plan, a_run_record, a_workload
+from tests.sessions import run_plan
 
 TOOL = FioTool(path="/usr/bin/fio", version_text="fio-3.33", version=(3, 33))
 STARTED = datetime(2026, 7, 1, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from kvbench.host.model import Identity
 from kvbench.measure.precision import Precision, precision
 from kvbench.measure.run import measure_run
 from kvbench.plan import INTERVAL_REPETITIONS_MIN, Plan
-from kvbench.session import Session, run_plan
+from kvbench.session import Session
 from kvbench.store.read import read_run
 from kvbench.store.records import EndRecord
 from kvbench.store.write import RunWriter
@@ -35,16 +35,6 @@ def run_to_end(
     from kvbench.cli.live import LiveView
 
     with LiveView(quiet=quiet, repetitions=plan.repetitions) as view:
-        if plan.until_precise is None:
-            return run_plan(
-                plan,
-                tool=tool,
-                identity=identity,
-                writer=writer,
-                observer=view,
-                stop=stop,
-                done=done,
-            )
         session = Session(
             plan,
             tool=tool,
@@ -54,6 +44,9 @@ def run_to_end(
             stop=stop,
             done=done,
         )
+        if plan.until_precise is None:
+            session.run(plan.cells)
+            return session.finish()
         return _until_precise(session, plan, plan.until_precise, writer, quiet=quiet)
 
 

@@ -9,10 +9,10 @@ from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool
 from kvbench.host import probe
 from kvbench.plan import Cell, Plan
-from kvbench.session import run_plan
 from kvbench.store import layout
 from kvbench.store.records import FORMAT, CellRecord, RunRecord
 from kvbench.store.write import RunWriter
+from tests.sessions import run_plan
 
 
 class Silent:
