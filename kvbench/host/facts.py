@@ -198,6 +198,7 @@ def parse_stat(text: str) -> DeviceCounters:
         read_sectors=fields[2],
         write_ios=fields[4],
         write_sectors=fields[6],
+        discard_sectors=fields[13] if len(fields) > 13 else None,
     )
 
 
@@ -209,7 +210,15 @@ def add_counters(parts: Iterable[DeviceCounters]) -> DeviceCounters:
         read_sectors=sum(part.read_sectors for part in several),
         write_ios=sum(part.write_ios for part in several),
         write_sectors=sum(part.write_sectors for part in several),
+        discard_sectors=_sum(part.discard_sectors for part in several),
     )
+
+
+def _sum(parts: Iterable[int | None]) -> int | None:
+    """Return the sum, None where one of them is not known."""
+    values = list(parts)
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def chosen(text: str) -> str:

@@ -6,12 +6,16 @@ from msgspec import Struct
 
 
 class DeviceCounters(Struct, frozen=True, kw_only=True):
-    """/sys/block/*/stat of the device under the target, the fields that are used."""
+    """/sys/block/*/stat of the device under the target, the fields that are used.
+
+    What kernels before 4.19 do not count (discards) is None.
+    """
 
     read_ios: int
     read_sectors: int
     write_ios: int
     write_sectors: int
+    discard_sectors: int | None = None
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -44,6 +48,7 @@ class Written(Struct, frozen=True, kw_only=True):
     """Whether the span under test is known to hold written data.
 
     proven: the file's extent map shows no hole and no unwritten extent.
+    prepared: ``kvbench prepare`` wrote the whole device and nothing was deallocated since.
     unproven: nobody can say (a block device without a record of a fill).
     buffered: the page cache serves the reads, so the question does not arise.
 
@@ -51,7 +56,7 @@ class Written(Struct, frozen=True, kw_only=True):
     and space that was reserved only.  None where there is no extent map to count from.
     """
 
-    state: Literal["proven", "unproven", "buffered"]
+    state: Literal["proven", "prepared", "unproven", "buffered"]
     reason: str
     hole_bytes: int | None = None
     unwritten_bytes: int | None = None
