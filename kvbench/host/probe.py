@@ -17,6 +17,7 @@ from kvbench.host.identity import ascii_safe, identify
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine
 from kvbench.host.model import DeviceCounters, Fact, Identity
 from kvbench.host.processes import mounts
+from kvbench.host.smart_json import SmartLog, parse_smart_log, parse_smartctl
 from kvbench.units import SECTOR_BYTES
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Machine",
     "ToolAnswer",
     "ask_drive",
+    "ask_smart",
     "ask_tools",
     "device_counters",
     "device_under",
@@ -81,32 +83,39 @@ def ask_tools(real_path: str, machine: Machine = MACHINE) -> ToolAnswer:
     return ToolAnswer(found=found, properties=properties)
 
 
-def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, ...]:
-    """Return what nvme-cli or smartctl tell of a disk; what they do not tell has a reason.
+class _Tools:
+    """nvme-cli and smartctl, asked about one device; one that once hung is not asked again."""
 
-    Other devices than NVMe and SCSI or SATA disks are not asked.  A tool that once did not answer
-    is not asked again.
-    """
-    path = str(machine.at(f"/dev/{disk.name.replace('!', '/')}"))
-    hung: list[str] = []
+    def __init__(self, disk: topology.Block, machine: Machine) -> None:
+        self._machine = machine
+        self._path = str(machine.at(f"/dev/{disk.name.replace('!', '/')}"))
+        self._hung = ""
 
-    def answer(tool: str, *arguments: str) -> str:
-        program = machine.tool(tool)
+    def answer(self, tool: str, *arguments: str) -> str:
+        """Return the JSON that a tool prints; ``OSError`` with what it said instead."""
+        program = self._machine.tool(tool)
         if program is None:
             package = {"nvme": "nvme-cli", "smartctl": "smartmontools"}[tool]
             raise FileNotFoundError(f"there is no {package}")
-        if hung:
-            raise TimeoutError(hung[0])
+        if self._hung:
+            raise TimeoutError(self._hung)
         try:
-            done = _run([str(program), *arguments, path], OPTIONAL_TOOL_TIMEOUT_S)
+            done = _run([str(program), *arguments, self._path], OPTIONAL_TOOL_TIMEOUT_S)
         except TimeoutError as error:
-            hung.append(str(error))
+            self._hung = str(error)
             raise
         if done.stdout.lstrip().startswith("{"):
             return done.stdout  # smartctl's status is a bit mask, and its data may be good
         said = next((line for line in (done.stderr + done.stdout).splitlines() if line.strip()), "")
         raise OSError(f"{tool} ended with {done.returncode}: {ascii_safe(said.strip()[:100])}")
 
+
+def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, ...]:
+    """Return what nvme-cli or smartctl tell of a disk; what they do not tell has a reason.
+
+    Other devices than NVMe and SCSI or SATA disks are not asked.
+    """
+    answer = _Tools(disk, machine).answer
     if disk.name.startswith("nvme"):
         return tool_facts.nvme_facts(
             lambda: answer("nvme", "id-ctrl", "-o", "json"),
@@ -116,6 +125,27 @@ def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, .
     if disk.name.startswith("sd"):
         return tool_facts.smartctl_facts(lambda: answer("smartctl", "-j", "-i"))
     return ()
+
+
+def ask_smart(disk: topology.Block, machine: Machine = MACHINE) -> SmartLog:
+    """Return the health log of an NVMe, SCSI or SATA disk: nvme-cli's, else smartctl's.
+
+    Raises:
+        OSError: this kind of device is not asked, or no tool is there, or none had an answer.
+    """
+    tools = _Tools(disk, machine)
+    said = []
+    if disk.name.startswith("nvme"):
+        try:
+            return parse_smart_log(tools.answer("nvme", "smart-log", "-o", "json"))
+        except (OSError, ValueError) as error:
+            said.append(str(error))
+    if disk.name.startswith(("nvme", "sd")):
+        try:
+            return parse_smartctl(tools.answer("smartctl", "-j", "-a"))
+        except (OSError, ValueError) as error:
+            said.append(str(error))
+    raise OSError("; ".join(said) or "this kind of device keeps no health log")
 
 
 def _run(argv: list[str], timeout_s: float = TOOL_TIMEOUT_S) -> subprocess.CompletedProcess[str]:
