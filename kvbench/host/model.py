@@ -60,3 +60,20 @@ class Written(Struct, frozen=True, kw_only=True):
     reason: str
     hole_bytes: int | None = None
     unwritten_bytes: int | None = None
+
+
+class WriteHistory(Struct, frozen=True, kw_only=True):
+    """What a device has counted, to tell later whether anything wrote to it in between.
+
+    ``smart_written_bytes`` counts over the drive's life, in steps of 512,000 bytes.  The kernel's
+    counters begin anew with every boot and every device number (``boot_id``, ``diskseq``).  What is
+    not known is None; ``reason`` says why the drive itself tells nothing.
+    """
+
+    smart_written_bytes: int | None
+    power_cycles: int | None
+    write_sectors: int | None
+    discard_sectors: int | None
+    boot_id: str | None
+    diskseq: str | None
+    reason: str = ""

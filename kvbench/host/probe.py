@@ -15,7 +15,7 @@ from msgspec import Struct
 from kvbench.host import facts, survey, tool_facts, topology
 from kvbench.host.identity import ascii_safe, identify
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine
-from kvbench.host.model import DeviceCounters, Fact, Identity
+from kvbench.host.model import DeviceCounters, Fact, Identity, WriteHistory
 from kvbench.host.processes import mounts
 from kvbench.host.smart_json import SmartLog, parse_smart_log, parse_smartctl
 from kvbench.units import SECTOR_BYTES
@@ -37,6 +37,7 @@ __all__ = [
     "supports_direct",
     "target_facts",
     "why_not_contiguous",
+    "write_history",
 ]
 
 TOOL_TIMEOUT_S = 20.0
@@ -314,6 +315,28 @@ def device_counters(kernel_name: str, machine: Machine = MACHINE) -> DeviceCount
     except (OSError, ValueError):
         return None
     return facts.add_counters(stats)
+
+
+def write_history(identity: Identity, machine: Machine = MACHINE) -> WriteHistory:
+    """Return what the device under a target has counted so far."""
+    name = device_under(identity, machine)
+    smart, reason = None, "no single device is known under it"
+    if name is not None:
+        try:
+            disk = topology.whole_disk(machine, topology.block_named(machine, name))
+            smart, reason = ask_smart(disk, machine), ""
+        except OSError as error:
+            reason = str(error)
+    counted = device_counters(name, machine) if name else None
+    return WriteHistory(
+        smart_written_bytes=smart.written_bytes if smart else None,
+        power_cycles=smart.power_cycles if smart else None,
+        write_sectors=counted.write_sectors if counted else None,
+        discard_sectors=counted.discard_sectors if counted else None,
+        boot_id=(machine.text_if_there("/proc/sys/kernel/random/boot_id") or "").strip() or None,
+        diskseq=identity.diskseq,
+        reason=reason,
+    )
 
 
 def host_facts(machine: Machine = MACHINE) -> tuple[Fact, ...]:

@@ -18,6 +18,8 @@ WINDOW_LOG_PREFIX = sections.WINDOW_LOG_PREFIX
 LOG_PREFIXES = (LATENCY_LOG_PREFIX, WINDOW_LOG_PREFIX)
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
+PREPARATION_FILE = "prepare.json"  # of a run that prepared its target
+STAMPS_FOLDER = "stamps"  # in the results folder
 
 _LOGS = {
     prefix: re.compile(rf"{prefix}_lat\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)

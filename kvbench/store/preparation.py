@@ -1,0 +1,244 @@
+"""What ``kvbench prepare`` did to a device, and whether that still holds.  Pure.
+
+A *preparation* is kept twice: in the run folder of its rounds, and as a *stamp* that later runs on
+the same device find.  A *condition* is what a run says of the stamp that it found.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kvbench.host.model import Identity, WriteHistory
+from kvbench.stats.steady import State
+from kvbench.units import SECTOR_BYTES, format_size
+
+FORMAT = 1
+# Journals of tools that look, and rounding of the drive's own count; a fill is far beyond it.
+WRITTEN_SHARE_MAX = 0.001
+SMART_STEP_BYTES = 512_000
+
+PurgeMethod = Literal["sanitize", "format", "discard", "none"]
+
+
+class Binding(Struct, frozen=True, kw_only=True):
+    """Which device a stamp belongs to: never its path.
+
+    A drive is bound by serial and world-wide name with namespace (and partition); without a serial
+    by its world-wide name, which for a loop device names the file behind it.
+    """
+
+    kind: Literal["file", "block"]
+    serial: str | None
+    wwid: str | None
+    size_bytes: int
+    logical_block_bytes: int
+    inode: int | None = None  # of a file, with the number of its file system
+    file_system_number: str | None = None
+
+
+class Purge(Struct, frozen=True, kw_only=True):
+    """How the old data was removed, and what sampled reads said of it.
+
+    Before it, ``sampled`` blocks were marked; ``held`` of them still had the mark afterwards and
+    ``zeroes`` were all zeroes.  ``verified`` is true only when no mark was left.
+    """
+
+    method: PurgeMethod
+    verified: bool
+    sampled: int
+    held: int
+    zeroes: int
+    wall_s: float
+    text: str
+
+
+class FillPass(Struct, frozen=True, kw_only=True):
+    """One pass over the whole device.
+
+    ``device_written_bytes`` is what the kernel's counters of the device rose by, None where it has
+    none.
+    """
+
+    pattern: Literal["sequential", "random"]
+    block_bytes: int
+    written_bytes: int
+    device_written_bytes: int | None
+    wall_s: float
+
+
+class Coverage(Struct, frozen=True, kw_only=True):
+    """Whether every block was written: counts of fio and of the device, and sampled reads.
+
+    Of ``sampled`` blocks, ``empty`` were all zeroes or still had the mark of before the fill.
+    """
+
+    proven: bool
+    sampled: int
+    empty: int
+    text: str
+
+
+class SteadyMetric(Struct, frozen=True, kw_only=True):
+    """One metric over all rounds, and the criterion over the last of them.
+
+    ``values`` has shape (rounds,), in ``unit``; None for a round without a value.
+    """
+
+    metric: str
+    unit: str
+    values: tuple[float | None, ...]
+    state: State
+    first_round: int
+    mean: float | None
+    range_share: float | None
+    slope_share: float | None
+    reason: str = ""
+
+
+class Preparation(Struct, frozen=True, kw_only=True):
+    """prepare.json, and the stamp."""
+
+    format: int
+    run_id: str
+    made_at: str  # ISO 8601, UTC: after the last round
+    binding: Binding
+    history: WriteHistory  # after the last round
+    purge: Purge
+    fills: tuple[FillPass, ...]
+    coverage: Coverage
+    workload: str  # of the rounds
+    workload_digest: str
+    round_s: float
+    metrics: tuple[SteadyMetric, ...]
+
+    @property
+    def state(self) -> State:
+        """Whether every metric was steady; "too few rounds" where one has no window."""
+        states = {metric.state for metric in self.metrics} or {"too few rounds"}
+        if "not steady" in states:
+            return "not steady"
+        return "too few rounds" if "too few rounds" in states else "steady"
+
+
+class Condition(Struct, frozen=True, kw_only=True):
+    """What a run knows of the preparation of its target when it begins.
+
+    holds: the stamp is of this device, and nothing wrote to it or deallocated on it since.
+    broken: something did.  unknown: nobody can tell.  none: there is no stamp.
+    ``covered`` says whether every block still is known to be written.
+    """
+
+    state: Literal["holds", "broken", "unknown", "none"]
+    text: str
+    covered: bool = False
+    steady: State | None = None
+    run_id: str = ""
+    written_since_bytes: int | None = None
+
+    @property
+    def doubt(self) -> str:
+        """Why figures are not those of a steady device, "" when they are."""
+        if self.state == "holds" and self.steady == "steady":
+            return ""
+        return self.text
+
+
+NOT_PREPARED = Condition(
+    state="none", text="no record says that it was prepared, so it may not be in its steady state"
+)
+
+
+def binding_of(identity: Identity, logical_block_bytes: int) -> Binding:
+    """Return what a stamp of this target is bound to."""
+    is_file = identity.kind == "file"
+    return Binding(
+        kind=identity.kind,
+        serial=identity.serial,
+        wwid=identity.wwid,
+        size_bytes=identity.size_bytes,
+        logical_block_bytes=logical_block_bytes,
+        inode=identity.inode if is_file else None,
+        file_system_number=identity.device_number if is_file else None,
+    )
+
+
+def can_be_bound(binding: Binding) -> bool:
+    """Return whether anything but its size tells this device from another."""
+    return binding.kind == "file" or bool(binding.serial or binding.wwid)
+
+
+def judge(
+    stamp: Preparation, binding: Binding, now: WriteHistory, *, all_samples_hold_data: bool
+) -> Condition:
+    """Return whether the state that ``stamp`` records still holds.
+
+    Args:
+        stamp: of the same device, or of another.
+        binding: what the target is bound to now.
+        now: what it has counted so far.
+        all_samples_hold_data: blocks read at random all hold data.
+    """
+    if stamp.binding != binding:
+        return Condition(state="none", text=_other_device(stamp.binding, binding))
+    settled = f"it was prepared at {stamp.made_at} (run {stamp.run_id}) and was {stamp.state} then"
+    written, discarded = _since(stamp.history, now)
+    condition = Condition(
+        state="holds",
+        text=f"{settled}{_cycles(stamp, now)}",
+        covered=stamp.coverage.proven and all_samples_hold_data and not discarded,
+        steady=stamp.state,
+        run_id=stamp.run_id,
+        written_since_bytes=written,
+    )
+    if discarded:
+        text = f"{settled}, but {format_size(discarded)} were deallocated since"
+        return replace(condition, state="broken", text=text)
+    if not all_samples_hold_data:
+        text = f"{settled}, but by now blocks of it are empty"
+        return replace(condition, state="broken", text=text)
+    if written is None:
+        why = now.reason or "the drive does not tell"
+        text = (
+            f"{settled}; whether anything wrote to it since is not known: {why}, and the kernel's "
+            "counters began anew"
+        )
+        return replace(condition, state="unknown", text=text)
+    if written > max(SMART_STEP_BYTES, WRITTEN_SHARE_MAX * binding.size_bytes):
+        share = 100 * written / binding.size_bytes
+        text = f"{settled}, but {format_size(written)} were written since ({share:.2g} % of it)"
+        return replace(condition, state="broken", text=text)
+    return condition
+
+
+def _other_device(then: Binding, now: Binding) -> str:
+    changed = [
+        name.replace("_", " ")
+        for name in Binding.__struct_fields__
+        if getattr(then, name) != getattr(now, name)
+    ]
+    return f"the stamp is of another device: it differs in {', '.join(changed)}"
+
+
+def _since(then: WriteHistory, now: WriteHistory) -> tuple[int | None, int | None]:
+    """Return the bytes written and deallocated since; the larger of two counts, None for none."""
+    counts = []
+    if then.smart_written_bytes is not None and now.smart_written_bytes is not None:
+        counts.append(now.smart_written_bytes - then.smart_written_bytes)
+    discarded = None
+    kernel_goes_on = then.boot_id is not None and (
+        (then.boot_id, then.diskseq) == (now.boot_id, now.diskseq)
+    )
+    if kernel_goes_on:
+        if then.write_sectors is not None and now.write_sectors is not None:
+            counts.append((now.write_sectors - then.write_sectors) * SECTOR_BYTES)
+        if then.discard_sectors is not None and now.discard_sectors is not None:
+            discarded = (now.discard_sectors - then.discard_sectors) * SECTOR_BYTES
+    return max(counts, default=None), discarded
+
+
+def _cycles(stamp: Preparation, now: WriteHistory) -> str:
+    then, later = stamp.history.power_cycles, now.power_cycles
+    if then is None or later is None or then == later:
+        return ", nothing wrote to it since"
+    return f", nothing wrote to it since, through {later - then} power cycles"

@@ -1,0 +1,92 @@
+"""Keep and find the stamps of prepared devices: ``<results>/stamps/<device>.json``."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from kvbench.errors import StoreError
+from kvbench.store.layout import STAMPS_FOLDER, fit_label
+from kvbench.store.preparation import Binding, Preparation
+from kvbench.store.write import write_derived
+
+STAMP_BYTES_MAX = 1_000_000
+
+
+def stamp_path(results: Path, binding: Binding) -> Path:
+    """Return where the stamp of a device lies.  The name only finds it; the content binds it."""
+    drawn = hashlib.sha256(
+        msgspec.json.encode(
+            (
+                binding.kind,
+                binding.serial,
+                binding.wwid,
+                binding.inode,
+                binding.file_system_number,
+            )
+        )
+    ).hexdigest()[:12]
+    named = fit_label(binding.serial or binding.kind)
+    return results / STAMPS_FOLDER / f"{named}-{drawn}.json"
+
+
+def save_stamp(results: Path, preparation: Preparation) -> Path:
+    """Keep a stamp in the place of an older one of the same device.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = stamp_path(results, preparation.binding)
+    write_derived(path, encode(preparation).decode())
+    return path
+
+
+def drop_stamp(results: Path, binding: Binding) -> None:
+    """Forget what is known of a device, before it is changed.
+
+    Raises:
+        StoreError: the stamp is there and cannot be removed.
+    """
+    path = stamp_path(results, binding)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"an old stamp cannot be removed: {error.strerror}", where=str(path)
+        ) from error
+
+
+def find_stamp(results: Path, binding: Binding) -> Preparation | None:
+    """Return the stamp of a device, None when there is none.
+
+    Raises:
+        StoreError: there is one, and it cannot be used.
+    """
+    path = stamp_path(results, binding)
+    if not os.path.lexists(path):
+        return None
+    return read_preparation(path)
+
+
+def read_preparation(path: Path) -> Preparation:
+    """Return a stored preparation.
+
+    Raises:
+        StoreError: it cannot be read, or is none.
+    """
+    try:
+        if not path.is_file() or path.stat().st_size > STAMP_BYTES_MAX:
+            raise StoreError("is no record of a preparation", where=str(path))
+        return msgspec.json.decode(path.read_bytes(), type=Preparation)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"this record of a preparation cannot be used: {error}",
+            where=str(path),
+            hint="remove it, and prepare the device again",
+        ) from error
+
+
+def encode(preparation: Preparation) -> bytes:
+    """Return the bytes of a stored preparation."""
+    return msgspec.json.format(msgspec.json.encode(preparation), indent=1) + b"\n"
