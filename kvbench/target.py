@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from kvbench.errors import (
     UsageError,
 )
 from kvbench.fio.jobfile import escape_path, render_fill
-from kvbench.fio.launch import launch
+from kvbench.fio.launch import LiveCounters, launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
 from kvbench.host import ownership
@@ -116,7 +117,7 @@ def fill(
     offset_bytes: int = 0,
     folder: Path | None = None,
 ) -> None:
-    """Write the whole file once with incompressible data, through fio; or a part of a target.
+    """Write a file once, in order, with incompressible data; or a part of a target.
 
     Args:
         path: what is written; the caller holds it.
@@ -134,16 +135,39 @@ def fill(
         Interrupted: ``stop`` was set.
     """
     # Named after the file, which the caller holds: what a killed fill left is found and removed.
-    folder = folder or path.parent / f".kvbench-fill-{path.stat().st_ino}"
+    write_all(
+        path,
+        render_fill(str(path), size_bytes, direct=direct, engine=engine, offset_bytes=offset_bytes),
+        size_bytes,
+        tool=tool,
+        stop=stop,
+        folder=folder or path.parent / f".kvbench-fill-{path.stat().st_ino}",
+    )
+
+
+def write_all(
+    path: Path,
+    job_text: str,
+    size_bytes: int,
+    *,
+    tool: FioTool,
+    folder: Path,
+    stop: threading.Event | None = None,
+    on_tick: Callable[[LiveCounters], None] | None = None,
+) -> float:
+    """Run a job that writes ``size_bytes``, see that it did, and return how long it took.
+
+    Raises:
+        StoreError: the disk is full, or ``folder`` cannot be written.
+        EnvironmentMissing: fio could not; the message is fio's own.
+        Interrupted: ``stop`` was set.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     try:
         job = folder / "fill.fio"
         try:
             folder.mkdir()
-            text = render_fill(
-                str(path), size_bytes, direct=direct, engine=engine, offset_bytes=offset_bytes
-            )
-            job.write_text(text)
+            job.write_text(job_text)
         except OSError as error:
             raise StoreError(
                 f"cannot be written: {error.strerror}", where=str(folder), hint="free space"
@@ -155,6 +179,7 @@ def fill(
             stdout=folder / "out.json",
             stderr=folder / "err.txt",
             stop=stop,
+            on_tick=on_tick,
         )
         if result.end == "interrupted":
             raise Interrupted("interrupted while the target was filled", where=str(path))
@@ -174,6 +199,7 @@ def fill(
             raise EnvironmentMissing(
                 f"the fill wrote {written} of {size_bytes} bytes", where=str(path)
             )
+        return result.wall_s
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

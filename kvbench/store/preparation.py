@@ -41,14 +41,14 @@ class Purge(Struct, frozen=True, kw_only=True):
     """How the old data was removed, and what sampled reads said of it.
 
     Before it, ``sampled`` blocks were marked; ``held`` of them still had the mark afterwards and
-    ``zeroes`` were all zeroes.  ``verified`` is true only when no mark was left.
+    ``empty`` were of one byte throughout.  ``verified`` is true only when no mark was left.
     """
 
     method: PurgeMethod
     verified: bool
     sampled: int
     held: int
-    zeroes: int
+    empty: int
     wall_s: float
     text: str
 
