@@ -199,6 +199,9 @@ def parse_stat(text: str) -> DeviceCounters:
         write_ios=fields[4],
         write_sectors=fields[6],
         discard_sectors=fields[13] if len(fields) > 13 else None,
+        read_ticks_ms=fields[3],
+        write_ticks_ms=fields[7] if len(fields) > 7 else None,
+        busy_ms=fields[9] if len(fields) > 9 else None,
     )
 
 
@@ -211,6 +214,9 @@ def add_counters(parts: Iterable[DeviceCounters]) -> DeviceCounters:
         write_ios=sum(part.write_ios for part in several),
         write_sectors=sum(part.write_sectors for part in several),
         discard_sectors=_sum(part.discard_sectors for part in several),
+        read_ticks_ms=_sum(part.read_ticks_ms for part in several),
+        write_ticks_ms=_sum(part.write_ticks_ms for part in several),
+        busy_ms=_sum(part.busy_ms for part in several),
     )
 
 

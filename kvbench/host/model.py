@@ -8,7 +8,9 @@ from msgspec import Struct
 class DeviceCounters(Struct, frozen=True, kw_only=True):
     """/sys/block/*/stat of the device under the target, the fields that are used.
 
-    What kernels before 4.19 do not count (discards) is None.
+    What kernels before 4.19 do not count (discards) is None.  ``ticks`` are the milliseconds that
+    the requests of a direction spent below the entry to the block layer, added up over requests;
+    None in the archives of versions that did not keep them.
     """
 
     read_ios: int
@@ -16,6 +18,9 @@ class DeviceCounters(Struct, frozen=True, kw_only=True):
     write_ios: int
     write_sectors: int
     discard_sectors: int | None = None
+    read_ticks_ms: int | None = None
+    write_ticks_ms: int | None = None
+    busy_ms: int | None = None  # with at least one request under way
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -77,3 +82,18 @@ class WriteHistory(Struct, frozen=True, kw_only=True):
     boot_id: str | None
     diskseq: str | None
     reason: str = ""
+
+
+class EraseAbilities(Struct, frozen=True, kw_only=True):
+    """What a target can be erased with, and what else that would hit.
+
+    ``nvme_tool`` is nvme-cli, "" where there is none; ``whole_namespace`` says that the target is
+    a whole NVMe namespace.  ``namespaces`` counts those of its drive and ``format_hits_all`` tells
+    whether a format goes beyond one of them; None is not known.
+    """
+
+    nvme_tool: str = ""
+    whole_namespace: bool = False
+    namespaces: int | None = None
+    format_hits_all: bool | None = None
+    discards: bool = False

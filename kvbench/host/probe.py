@@ -15,13 +15,16 @@ from msgspec import Struct
 from kvbench.host import facts, survey, tool_facts, topology
 from kvbench.host.identity import ascii_safe, identify
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine
-from kvbench.host.model import DeviceCounters, Fact, Identity, WriteHistory
+from kvbench.host.model import DeviceCounters, EraseAbilities, Fact, Identity, WriteHistory
+from kvbench.host.nvme_json import count_namespaces, format_hits_all
+from kvbench.host.ocp import parse_dump
 from kvbench.host.processes import mounts
 from kvbench.host.smart_json import SmartLog, parse_smart_log, parse_smartctl
-from kvbench.units import SECTOR_BYTES
+from kvbench.units import MIB, SECTOR_BYTES
 
 __all__ = [
     "MACHINE",
+    "DriveTools",
     "Machine",
     "ToolAnswer",
     "ask_drive",
@@ -29,9 +32,11 @@ __all__ = [
     "ask_tools",
     "device_counters",
     "device_under",
+    "erase_abilities",
     "host_facts",
     "huge_pages_free",
     "identify",
+    "indirection_unit_bytes",
     "logical_block_bytes",
     "mounts",
     "supports_direct",
@@ -43,7 +48,7 @@ __all__ = [
 TOOL_TIMEOUT_S = 20.0
 OPTIONAL_TOOL_TIMEOUT_S = 5.0  # what these tell is worth no longer wait
 KILL_TIMEOUT_S = 1.0
-_PAGE_BYTES = 4096
+PAGE_BYTES = 4096
 _GLIBC_MIN = (2, 35)  # the first that can ask for transparent huge pages
 _BLKID_NOTHING, _BLKID_AMBIVALENT = 2, 8  # exit codes of blkid -p
 
@@ -84,8 +89,8 @@ def ask_tools(real_path: str, machine: Machine = MACHINE) -> ToolAnswer:
     return ToolAnswer(found=found, properties=properties)
 
 
-class _Tools:
-    """nvme-cli and smartctl, asked about one device; one that once hung is not asked again."""
+class DriveTools:
+    """nvme-cli and smartctl, asked about one device; once one hung none is asked again."""
 
     def __init__(self, disk: topology.Block, machine: Machine) -> None:
         self._machine = machine
@@ -94,6 +99,25 @@ class _Tools:
 
     def answer(self, tool: str, *arguments: str) -> str:
         """Return the JSON that a tool prints; ``OSError`` with what it said instead."""
+        done = self._ask(tool, *arguments)
+        if done.stdout.lstrip().startswith("{"):
+            return done.stdout  # smartctl's status is a bit mask, and its data may be good
+        raise OSError(_said(tool, done))
+
+    def log_page(self, number: int, length_bytes: int) -> bytes:
+        """Return a log page of an NVMe drive.
+
+        Raises:
+            OSError: the drive has no such page, as most have few, or no tool had an answer.
+            ValueError: what nvme-cli printed is no page.
+        """
+        # The readable form: it can be told from an error, and nvme-cli's own reading cannot fail.
+        done = self._ask("nvme", "get-log", f"--log-id={number}", f"--log-len={length_bytes}")
+        if done.returncode != 0:
+            raise OSError(_said("nvme", done))
+        return parse_dump(done.stdout)
+
+    def _ask(self, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         program = self._machine.tool(tool)
         if program is None:
             package = {"nvme": "nvme-cli", "smartctl": "smartmontools"}[tool]
@@ -101,14 +125,16 @@ class _Tools:
         if self._hung:
             raise TimeoutError(self._hung)
         try:
-            done = _run([str(program), *arguments, self._path], OPTIONAL_TOOL_TIMEOUT_S)
+            return _run([str(program), *arguments, self._path], OPTIONAL_TOOL_TIMEOUT_S)
         except TimeoutError as error:
             self._hung = str(error)
             raise
-        if done.stdout.lstrip().startswith("{"):
-            return done.stdout  # smartctl's status is a bit mask, and its data may be good
-        said = next((line for line in (done.stderr + done.stdout).splitlines() if line.strip()), "")
-        raise OSError(f"{tool} ended with {done.returncode}: {ascii_safe(said.strip()[:100])}")
+
+
+def _said(tool: str, done: subprocess.CompletedProcess[str]) -> str:
+    """Return in a sentence what a tool said instead of an answer."""
+    said = next((line for line in (done.stderr + done.stdout).splitlines() if line.strip()), "")
+    return f"{tool} ended with {done.returncode}: {ascii_safe(said.strip()[:100])}"
 
 
 def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, ...]:
@@ -116,7 +142,7 @@ def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, .
 
     Other devices than NVMe and SCSI or SATA disks are not asked.
     """
-    answer = _Tools(disk, machine).answer
+    answer = DriveTools(disk, machine).answer
     if disk.name.startswith("nvme"):
         return tool_facts.nvme_facts(
             lambda: answer("nvme", "id-ctrl", "-o", "json"),
@@ -128,13 +154,20 @@ def ask_drive(disk: topology.Block, machine: Machine = MACHINE) -> tuple[Fact, .
     return ()
 
 
-def ask_smart(disk: topology.Block, machine: Machine = MACHINE) -> SmartLog:
+def ask_smart(
+    disk: topology.Block, machine: Machine = MACHINE, tools: DriveTools | None = None
+) -> SmartLog:
     """Return the health log of an NVMe, SCSI or SATA disk: nvme-cli's, else smartctl's.
+
+    Args:
+        disk: a whole disk.
+        machine: where it is.
+        tools: that were asked about it before, and may have hung.
 
     Raises:
         OSError: this kind of device is not asked, or no tool is there, or none had an answer.
     """
-    tools = _Tools(disk, machine)
+    tools = tools or DriveTools(disk, machine)
     said = []
     if disk.name.startswith("nvme"):
         try:
@@ -188,6 +221,52 @@ def logical_block_bytes(identity: Identity, machine: Machine = MACHINE) -> int:
     return int(text) if text else SECTOR_BYTES
 
 
+def indirection_unit_bytes(identity: Identity, machine: Machine = MACHINE) -> tuple[int, str]:
+    """Return the unit in which the device under a target says that it maps, and who says so.
+
+    A drive tells its preferred write granularity, which the kernel shows as the least I/O without
+    a read-modify-write; at least 4 KiB, as no current drive maps less.
+    """
+    name = device_under(identity, machine)
+    told = [0]
+    if name is not None:
+        disk = topology.whole_disk(machine, topology.block_named(machine, name))
+        for attribute in ("physical_block_size", "minimum_io_size"):
+            text = (machine.text_if_there(f"{disk.folder}/queue/{attribute}") or "").strip()
+            told.append(int(text) if text.isdigit() else 0)
+    unit = max(told)
+    if PAGE_BYTES <= unit <= MIB and unit & (unit - 1) == 0:
+        return unit, "as the device says (minimum_io_size)"
+    return PAGE_BYTES, "the device does not tell its own, 4 KiB is usual"
+
+
+def erase_abilities(identity: Identity, machine: Machine = MACHINE) -> EraseAbilities:
+    """Return what a target can be erased with; asks nvme-cli of a whole NVMe namespace only."""
+    if identity.kind != "block":
+        return EraseAbilities()
+    device = topology.block(machine, identity.device_number)
+    disk = topology.whole_disk(machine, device)
+    text = (machine.text_if_there(f"{disk.folder}/queue/discard_max_bytes") or "").strip()
+    abilities = EraseAbilities(discards=text.isdigit() and int(text) > 0)
+    if not disk.name.startswith("nvme") or device.is_partition:
+        return abilities
+    tools = DriveTools(disk, machine)
+    tool = machine.tool("nvme")
+    namespaces = hits_all = None
+    with contextlib.suppress(OSError, ValueError):
+        said = tools.answer("nvme", "list-ns", "--all", "-o", "json")
+        namespaces = count_namespaces(said)
+    with contextlib.suppress(OSError, ValueError):
+        hits_all = format_hits_all(tools.answer("nvme", "id-ctrl", "-o", "json"))
+    return EraseAbilities(
+        nvme_tool=str(tool or ""),
+        whole_namespace=True,
+        namespaces=namespaces,
+        format_hits_all=hits_all,
+        discards=abilities.discards,
+    )
+
+
 def huge_pages_free(machine: Machine = MACHINE) -> int:
     """Return the reserved huge pages of 2 MiB that nobody uses; 0 when that cannot be known."""
     known = {fact.name: fact.value for fact in survey.host_facts(machine)}
@@ -239,7 +318,7 @@ def supports_direct(path: str, machine: Machine = MACHINE) -> tuple[bool, str]:
     except OSError as error:
         return False, f"opening with O_DIRECT fails: {error.strerror}"
     try:
-        with mmap.mmap(-1, _PAGE_BYTES) as page:  # page-aligned, as O_DIRECT wants it
+        with mmap.mmap(-1, PAGE_BYTES) as page:  # page-aligned, as O_DIRECT wants it
             os.preadv(descriptor, [page], 0)
     except OSError as error:
         return False, f"an aligned O_DIRECT read fails: {error.strerror}"
