@@ -16,6 +16,7 @@ The rooms, top to bottom; a room imports only from rooms above it (``tests/test_
     store     results/ on disk
     measure   raw records -> numbers with their doubts
     session   the only loop with effects: guard, launch, store, next cell
+    prepare   purge, fill and settle a device; a record of its state
     compare   two or more measured runs -> what differs, and what may be concluded
     gate      a comparison x a policy -> one verdict and an exit code
     report    archive -> text, figures, HTML, CSV

@@ -23,6 +23,7 @@ from kvbench.cli.taking import (
     check_engine_works,
     check_label,
     check_mode,
+    condition_of,
     record_of,
     stop_on_signals,
     take_target,
@@ -315,7 +316,9 @@ def _ready(
         identity = take_target(choice, arguments, held)
         check_mode(choice.plan, identity)
         check_engine_works(choice.plan, tool, identity)
-        written = written_state(choice, identity, tool, stop, allowed=arguments.destroy is not None)
+        condition = condition_of(arguments.results, identity)
+        allowed = arguments.destroy is not None
+        written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         if stop.is_set():
             raise Interrupted("interrupted before the first cell", where=identity.real_path)
     side = pairing.side or "A"
@@ -327,6 +330,7 @@ def _ready(
         tool,
         label=f"{arguments.label} {side}".strip(),
         pairing=pairing,
+        condition=condition,
     )
     if before is not None:
         refuse_unlike(before, record, SAME_OF_ONE)

@@ -17,6 +17,7 @@ from kvbench.errors import ExitCode, KvbenchError
 
 VERBS: dict[str, str] = {
     "run": "measure a target with a suite or with single workloads",
+    "prepare": "purge, fill and settle a device to its steady state, and keep a record of it",
     "plan": "show what run would do: cells, time, bytes written; does no I/O",
     "list": "list workloads, suites, roles, models, gpus or runs",
     "show": "print the fio job of a workload, which plain fio runs as it is",

@@ -12,6 +12,7 @@ from kvbench.cli.taking import (
     check_engine_works,
     check_memory,
     check_mode,
+    condition_of,
     record_of,
     stop_on_signals,
     take_target,
@@ -77,7 +78,8 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
         check_memory(plan)
         check_engine_works(plan, tool, identity)
         allowed = arguments.destroy is not None
-        written = written_state(choice, identity, tool, stop, allowed=allowed)
+        condition = condition_of(arguments.results, identity)
+        written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         record = record_of(
             arguments,
             plan,
@@ -86,6 +88,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
             tool,
             label=f"{candidate.label} again".strip(),
             pairing=Pairing(kind="rerun", pair_id=candidate.run_id, of=candidate.run_id),
+            condition=condition,
         )
         refuse_other(candidate, record)
         writer = RunWriter.create(arguments.results, record)

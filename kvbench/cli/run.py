@@ -16,6 +16,7 @@ from kvbench.cli.taking import (
     check_label,
     check_memory,
     check_mode,
+    condition_of,
     enter,
     record_of,
     still_written,
@@ -76,8 +77,9 @@ def execute(arguments: argparse.Namespace) -> int:
         check_mode(plan, identity)
         check_engine_works(plan, tool, identity)
         allowed = arguments.destroy is not None
-        written = written_state(choice, identity, tool, stop, allowed=allowed)
-        record = record_of(arguments, plan, identity, written, tool)
+        condition = condition_of(arguments.results, identity)
+        written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
+        record = record_of(arguments, plan, identity, written, tool, condition=condition)
         writer = RunWriter.create(arguments.results, record)
         return _measure(arguments, plan, tool, identity, writer, stop)
 

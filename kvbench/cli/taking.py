@@ -21,17 +21,21 @@ from kvbench import __version__, target
 from kvbench.cli import output
 from kvbench.cli.options import Choice
 from kvbench.cli.plan import paced_write_bytes, unpaced_writers
-from kvbench.errors import EnvironmentMissing, Interrupted, Refused, UsageError
+from kvbench.errors import EnvironmentMissing, Interrupted, Refused, StoreError, UsageError
 from kvbench.fio.probe import FioTool, check_engine, engines_fact
 from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity, Written
+from kvbench.host.samples import is_empty, read_blocks, sample_offsets
 from kvbench.plan import Plan, huge_pages_needed
 from kvbench.store import layout
+from kvbench.store.preparation import NOT_PREPARED, Condition, binding_of, can_be_bound, judge
 from kvbench.store.records import FORMAT, Pairing, RunRecord
 from kvbench.store.redact import redact
+from kvbench.store.stamps import find_stamp
 from kvbench.units import format_size
 
 LABEL_MAX = 200
+_SAMPLE_SEED = 1  # places that no mark of a purge is at are looked at too
 
 
 def check_label(label: str) -> None:
@@ -61,17 +65,27 @@ def take_target(choice: Choice, arguments: argparse.Namespace, held: ExitStack) 
     return identity
 
 
-def enter(plan: Plan, identity: Identity, arguments: argparse.Namespace, held: ExitStack) -> None:
-    """Pass the guard for what the plan does, have it confirmed, then hold the target."""
+def enter(
+    plan: Plan,
+    identity: Identity,
+    arguments: argparse.Namespace,
+    held: ExitStack,
+    *,
+    before: str = "",
+) -> None:
+    """Pass the guard for what the plan does, have it confirmed, then hold the target.
+
+    ``before`` says what is written before the first cell.
+    """
     writes = plan.writing_cells > 0 or arguments.destroy is not None
     if writes:
         guard.check_writable(identity, arguments.destroy, own_file=plan.target.own_file)
         if not plan.target.own_file:
-            _confirm(plan, identity, arguments)
+            _confirm(plan, identity, arguments, before or _fill_words(plan, identity))
     held.enter_context(lease.hold(identity, exclusive=writes and identity.kind == "block"))
 
 
-def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace) -> None:
+def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace, before: str) -> None:
     """Show what will be destroyed and have it confirmed."""
     writers = ", ".join(unpaced_writers(plan)) or "none"
     output.advise(
@@ -79,7 +93,7 @@ def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace) -> N
         f"({identity.kind}, {format_size(identity.size_bytes)}, serial "
         f"{identity.serial or 'unknown'}): {plan.writing_cells} cells write, paced "
         f"{format_size(paced_write_bytes(plan))}, as fast as the device takes it: {writers}"
-        f"{_fill_words(plan, identity)}"
+        f"{before}"
     )
     if arguments.yes:
         return
@@ -150,7 +164,13 @@ def check_engine_works(plan: Plan, tool: FioTool, identity: Identity) -> None:
 
 
 def written_state(
-    choice: Choice, identity: Identity, tool: FioTool, stop: threading.Event, *, allowed: bool
+    choice: Choice,
+    identity: Identity,
+    tool: FioTool,
+    stop: threading.Event,
+    *,
+    allowed: bool,
+    condition: Condition | None = None,
 ) -> Written:
     """Return whether the target holds written data, filling it where that is allowed and needed."""
     plan = choice.plan
@@ -158,6 +178,8 @@ def written_state(
     if identity.kind == "block":
         if not plan.direct:
             return target.prove(path, identity.size_bytes, direct=False)
+        if condition is not None and condition.covered:
+            return Written(state="prepared", reason=condition.text)
         return Written(
             state="unproven",
             reason="nobody has proved that this block device was filled; reads of blocks never "
@@ -180,6 +202,33 @@ def written_state(
             hint=f"write the whole file first, or let kvbench fill it: --destroy {identity.path}",
         )
     return proof
+
+
+def condition_of(results: Path, identity: Identity) -> Condition | None:
+    """Return whether a block device still is as ``kvbench prepare`` left it; None for a file.
+
+    A stamp that cannot be used is told, and counts as none.
+    """
+    if identity.kind != "block":
+        return None
+    binding = binding_of(identity, probe.logical_block_bytes(identity))
+    if not can_be_bound(binding):
+        return NOT_PREPARED
+    try:
+        stamp = find_stamp(results, binding)
+    except StoreError as error:
+        output.advise(f"warning: {error}")
+        stamp = None
+    if stamp is None:
+        return NOT_PREPARED
+    try:
+        offsets = sample_offsets(identity.size_bytes, _SAMPLE_SEED)
+        full = not any(is_empty(block) for block in read_blocks(identity.real_path, offsets))
+    except OSError as error:
+        raise EnvironmentMissing(
+            f"sampled blocks cannot be read: {error.strerror or error}", where=identity.path
+        ) from error
+    return judge(stamp, binding, probe.write_history(identity), all_samples_hold_data=full)
 
 
 def _span_bytes(plan: Plan, identity: Identity) -> int:
@@ -212,6 +261,7 @@ def record_of(
     *,
     label: str | None = None,
     pairing: Pairing | None = None,
+    condition: Condition | None = None,
 ) -> RunRecord:
     """Return what is known before the first cell."""
     now = datetime.now(UTC)
@@ -229,6 +279,7 @@ def record_of(
         facts=(*probe.target_facts(identity), *probe.host_facts(), engines_fact(tool)),
         fio_version=tool.version_text,
         pairing=pairing,
+        condition=condition,
     )
     if not getattr(arguments, "redact", False):
         return record

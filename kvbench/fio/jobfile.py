@@ -18,7 +18,7 @@ import unicodedata
 
 from kvbench.errors import Refused, UsageError
 from kvbench.fio.cell_limits import refuse_unfit
-from kvbench.fio.sections import Option, section
+from kvbench.fio.sections import RANDOM_32_BIT_MAX, Option, section
 from kvbench.plan import Cell
 from kvbench.units import MIB, MS_PER_S
 
@@ -26,6 +26,7 @@ PATH_BYTES_MAX = 2048  # fio reads lines of 4 KiB, and an escaped path may be tw
 LINE_BYTES_MAX = 4000  # fio reads 4 KiB, and takes what is beyond for a line of its own
 FILL_BLOCK_BYTES = MIB
 FILL_DEPTH = 8
+RANDOM_FILL_DEPTH = 32
 FILL_GRAIN_BYTES = 512
 _UNFIT_IN_PATH = {
     ";": "fio's job file ends a value there",
@@ -107,6 +108,52 @@ def render_fill(
     return _text(heading, sections)
 
 
+def render_random_fill(
+    target_path: str, size_bytes: int, *, block_bytes: int, seed: int, engine: str
+) -> str:
+    """Return the job that writes every block of a target once, in random order.
+
+    fio's map of visited blocks makes every block be written exactly once; it takes a bit of memory
+    per block.
+
+    Raises:
+        Refused: a job file cannot carry the path.
+        UsageError: the size is not a whole number of blocks.
+    """
+    if size_bytes <= 0 or size_bytes % block_bytes:
+        raise UsageError(
+            f"cannot fill {size_bytes} bytes: not a multiple of {block_bytes}", where=target_path
+        )
+    large = size_bytes // block_bytes > RANDOM_32_BIT_MAX
+    options = [
+        *_process(engine, direct=True),
+        *_file(target_path),
+        Option("rw", "randwrite"),
+        Option("bs", block_bytes, "the unit in which the device maps its blocks"),
+        Option("offset", 0),
+        Option("size", size_bytes),
+        Option("iodepth", 1 if engine == "psync" else RANDOM_FILL_DEPTH),
+        Option("numjobs", 1),
+        Option("norandommap", 0, "every block once, none twice"),
+        Option("softrandommap", 0),
+        Option(
+            "random_generator",
+            "tausworthe64" if large else "tausworthe",
+            "more than 2^32 blocks: with 32 bits fio reaches only some of them" if large else "",
+        ),
+        Option("randrepeat", 0, "only with 0 does fio use randseed"),
+        Option("randseed", seed),
+        Option("refill_buffers", 1, "new random data for every block: nothing can compress it"),
+        Option("time_based", 0, "once over everything, however long it takes"),
+        Option("end_fsync", 1, "the data is on the device when fio ends"),
+    ]
+    heading = [
+        "kvbench fill job: every block of the target is written once, in random order",
+        "Plain fio runs it.  Sizes are in bytes.  The target must exist.",
+    ]
+    return _text(heading, [("random-fill", options)])
+
+
 def escape_path(path: str) -> str:
     """Return ``path`` as a value of ``filename`` that leads to this one file.
 
@@ -147,15 +194,30 @@ def _global(cell: Cell, target_path: str) -> list[Option]:
     return [
         *_process(cell.engine, direct=cell.direct),
         *place,
+        *_length(cell),
+        Option("lat_percentiles", 1, "histograms of the latency from submission on"),
+        Option("clat_percentiles", 1),
+        Option("end_fsync", 1, "what was written is on the device before it is read back")
+        if cell.once
+        else Option("end_fsync", 0, "no flush after the runtime: it would count as I/O"),
+        Option("fsync_on_close", 0),
+    ]
+
+
+def _length(cell: Cell) -> list[Option]:
+    """Return how long it takes, and how often a block may be met."""
+    if cell.once:
+        return [
+            Option("time_based", 0, "once over everything, however long it takes"),
+            Option("randrepeat", 0, "only with 0 does fio use randseed"),
+            Option("norandommap", 0, "every block once: then it is known what must be there"),
+        ]
+    return [
         Option("time_based", 1, "without it fio ends after one pass over the span"),
         Option("runtime", _ms(cell.timing.runtime_s), "fio does not understand fractions"),
         Option("ramp_time", _ms(cell.timing.ramp_s)),
         Option("randrepeat", 0, "only with 0 does fio use randseed"),
         Option("norandommap", 1, "a map of visited blocks costs CPU; no block must be hit once"),
-        Option("lat_percentiles", 1, "histograms of the latency from submission on"),
-        Option("clat_percentiles", 1),
-        Option("end_fsync", 0, "no flush after the runtime: it would count as I/O"),
-        Option("fsync_on_close", 0),
     ]
 
 

@@ -232,3 +232,29 @@ def _firmware(text: str | None) -> str | None:
         return None
     match = _FIRMWARE.fullmatch(text)
     return (match[1].rstrip(". ") if match else text) or None
+
+
+def count_namespaces(text: str) -> int:
+    """Return how many namespaces ``nvme list-ns --all -o json`` lists.
+
+    Raises:
+        ValueError: no JSON, or no list in it.
+    """
+    listed = document(text).get("nsid_list")
+    if not isinstance(listed, list) or not listed:
+        raise ValueError("nvme list-ns lists no namespace")
+    return len(listed)
+
+
+def format_hits_all(text: str) -> bool:
+    """Return whether a format, or its erasure, hits every namespace of the drive.
+
+    Source: Identify Controller, FNA bits 0 (format) and 1 (secure erase).
+
+    Raises:
+        ValueError: no JSON, or the drive does not tell.
+    """
+    told = number(document(text).get("fna"))
+    if told is None:
+        raise ValueError("nvme id-ctrl does not tell fna")
+    return bool(told & 0b11)

@@ -14,12 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import Struct
-
 from kvbench.errors import EnvironmentMissing, Interrupted, UsageError
 from kvbench.fio.launch import launch
 from kvbench.host import guard
-from kvbench.host.model import Identity
+from kvbench.host.model import EraseAbilities, Identity
 from kvbench.host.samples import sample_offsets
 from kvbench.prepare.marks import look, write_marks
 from kvbench.store.preparation import Purge, PurgeMethod
@@ -33,22 +31,7 @@ _SANITIZE_DONE, _SANITIZE_GOING_ON, _SANITIZE_FAILED = (1, 4), 2, 3  # SSTAT, bi
 _LOOK_S = 1.0
 
 
-class Abilities(Struct, frozen=True, kw_only=True):
-    """What a target can be purged with, and what else that would hit.
-
-    ``controller`` is the character device of a whole NVMe namespace, "" for anything else.
-    ``namespaces`` counts those of the drive, None when nobody knows; ``format_hits_all`` tells
-    whether a format goes beyond the one namespace.
-    """
-
-    nvme_tool: str
-    controller: str
-    namespaces: int | None
-    format_hits_all: bool | None
-    discards: bool
-
-
-def choose(asked: PurgeMethod | None, abilities: Abilities) -> tuple[PurgeMethod, str]:
+def choose(asked: PurgeMethod | None, abilities: EraseAbilities) -> tuple[PurgeMethod, str]:
     """Return the method and why it is this one; ``asked`` None chooses.
 
     Raises:
@@ -70,8 +53,8 @@ def choose(asked: PurgeMethod | None, abilities: Abilities) -> tuple[PurgeMethod
     return "none", f"{why_not['format']}; {why_not['discard']}"
 
 
-def _why_no_format(abilities: Abilities) -> str:
-    if not abilities.controller:
+def _why_no_format(abilities: EraseAbilities) -> str:
+    if not abilities.whole_namespace:
         return "a format takes a whole NVMe namespace"
     if not abilities.nvme_tool:
         return "there is no nvme-cli"
@@ -82,8 +65,8 @@ def _why_no_format(abilities: Abilities) -> str:
     return ""
 
 
-def _why_no_sanitize(abilities: Abilities) -> str:
-    if not abilities.controller:
+def _why_no_sanitize(abilities: EraseAbilities) -> str:
+    if not abilities.whole_namespace:
         return "a sanitize takes a whole NVMe drive"
     if not abilities.nvme_tool:
         return "there is no nvme-cli"
@@ -95,7 +78,7 @@ def _why_no_sanitize(abilities: Abilities) -> str:
 def purge(
     identity: Identity,
     method: PurgeMethod,
-    abilities: Abilities,
+    abilities: EraseAbilities,
     *,
     why: str,
     seed: int,
@@ -130,7 +113,7 @@ def purge(
         elif method == "format":
             _format(identity, abilities, folder, stop)
         elif method == "sanitize":
-            _sanitize(abilities, folder, stop)
+            _sanitize(identity, abilities, folder, stop)
     except (OSError, EnvironmentMissing) as error:
         failed = error.message if isinstance(error, EnvironmentMissing) else str(error.strerror)
     wall_s = clock() - begin_s
@@ -176,7 +159,7 @@ def _discard(identity: Identity, stop: threading.Event) -> None:
         os.close(descriptor)
 
 
-def _format(identity: Identity, abilities: Abilities, folder: Path, stop: threading.Event) -> None:
+def _format(identity: Identity, abilities: EraseAbilities, folder: Path, stop: threading.Event) -> None:
     """Erase user data; without a format named, nvme-cli keeps the LBA format that is in use."""
     _nvme(
         (abilities.nvme_tool, "format", identity.real_path, "--ses=1", "--force"),
@@ -186,13 +169,15 @@ def _format(identity: Identity, abilities: Abilities, folder: Path, stop: thread
     )
 
 
-def _sanitize(abilities: Abilities, folder: Path, stop: threading.Event) -> None:
+def _sanitize(
+    identity: Identity, abilities: EraseAbilities, folder: Path, stop: threading.Event
+) -> None:
     """Block-erase the drive, which goes on by itself once it was started, and wait for its end."""
     action = f"--sanact={_SANITIZE_BLOCK_ERASE}"
-    _nvme((abilities.nvme_tool, "sanitize", abilities.controller, action), "sanitize", folder, stop)
+    _nvme((abilities.nvme_tool, "sanitize", identity.real_path, action), "sanitize", folder, stop)
     while True:
         said = _nvme(
-            (abilities.nvme_tool, "sanitize-log", abilities.controller, "-o", "json"),
+            (abilities.nvme_tool, "sanitize-log", identity.real_path, "-o", "json"),
             "sanitize-log",
             folder,
             stop,

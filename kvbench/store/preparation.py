@@ -4,6 +4,7 @@ A *preparation* is kept twice: in the run folder of its rounds, and as a *stamp*
 the same device find.  A *condition* is what a run says of the stamp that it found.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -17,6 +18,12 @@ FORMAT = 1
 # Journals of tools that look, and rounding of the drive's own count; a fill is far beyond it.
 WRITTEN_SHARE_MAX = 0.001
 SMART_STEP_BYTES = 512_000
+
+STATE_WORDS: dict[State, str] = {
+    "steady": "until it was steady",
+    "not steady": "but did not become steady",
+    "too few rounds": "but in too few rounds to tell whether it was steady",
+}
 
 PurgeMethod = Literal["sanitize", "format", "discard", "none"]
 
@@ -96,6 +103,14 @@ class SteadyMetric(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+def overall(metrics: Sequence[SteadyMetric]) -> State:
+    """Return what all metrics together are."""
+    states = {metric.state for metric in metrics} or {"too few rounds"}
+    if "not steady" in states:
+        return "not steady"
+    return "too few rounds" if "too few rounds" in states else "steady"
+
+
 class Preparation(Struct, frozen=True, kw_only=True):
     """prepare.json, and the stamp."""
 
@@ -115,10 +130,7 @@ class Preparation(Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> State:
         """Whether every metric was steady; "too few rounds" where one has no window."""
-        states = {metric.state for metric in self.metrics} or {"too few rounds"}
-        if "not steady" in states:
-            return "not steady"
-        return "too few rounds" if "too few rounds" in states else "steady"
+        return overall(self.metrics)
 
 
 class Condition(Struct, frozen=True, kw_only=True):
@@ -181,7 +193,7 @@ def judge(
     """
     if stamp.binding != binding:
         return Condition(state="none", text=_other_device(stamp.binding, binding))
-    settled = f"it was prepared at {stamp.made_at} (run {stamp.run_id}) and was {stamp.state} then"
+    settled = f"it was prepared at {stamp.made_at} (run {stamp.run_id}) {STATE_WORDS[stamp.state]}"
     written, discarded = _since(stamp.history, now)
     condition = Condition(
         state="holds",

@@ -7,15 +7,20 @@ results/<run_id>/cells/0001/fio.json     fio's output, never edited
 results/<run_id>/cells/0001/stderr.txt   fio's standard error
 results/<run_id>/cells/0001/*.log.gz     fio's logs, compressed, where the workload needs them
 results/<run_id>/cells/.interrupted-*    cells that were measured anew: kept, and not read
+results/<run_id>/prepare.json            a Preparation, of a run of kvbench prepare
+results/<run_id>/health.json             a RunHealth: the drive before and after each session
 results/<run_id>/end.json                an EndRecord, absent while the run goes on or was killed
+results/stamps/<device>.json             a Preparation, which later runs on the device look for
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
+from kvbench.host.health_model import CellHealth
 from kvbench.host.model import DeviceCounters, Fact, Identity, Written
 from kvbench.plan import Cell, Plan
+from kvbench.store.preparation import Condition
 
 FORMAT = 1
 
@@ -56,6 +61,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     fio_version: str
     caveats: tuple[str, ...] = ()  # what makes the whole run doubtful, in words
     pairing: Pairing | None = None
+    condition: Condition | None = None  # of a block device: whether its preparation still holds
 
 
 class CellRecord(Struct, frozen=True, kw_only=True):
@@ -73,6 +79,7 @@ class CellRecord(Struct, frozen=True, kw_only=True):
     before: DeviceCounters | None
     after: DeviceCounters | None
     note: str = ""
+    health: CellHealth | None = None  # None: stored by a version that did not look
 
 
 class EndRecord(Struct, frozen=True, kw_only=True):
