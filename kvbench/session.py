@@ -6,8 +6,10 @@ longer the same thing, a fio process could not be ended, or the store cannot be 
 """
 
 import gzip
+import platform
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,12 +23,17 @@ from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
 from kvbench.fio.sections import environment
 from kvbench.host import guard, probe
+from kvbench.host.boot import boot_id
+from kvbench.host.health import HealthWatch
+from kvbench.host.health_model import RunHealth, SessionHealth
 from kvbench.host.model import Identity
+from kvbench.integrity.expected import verifiable
 from kvbench.measure.curves import Curves
 from kvbench.plan import Cell, Plan
-from kvbench.store import layout
-from kvbench.store.read import ArchivedCell, read_run
+from kvbench.store import journal, layout
+from kvbench.store.read import ArchivedCell, read_health, read_run
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
+from kvbench.store.redact import hider
 from kvbench.store.write import RunWriter
 
 STOPPED = "stopped by the user"
@@ -61,6 +68,7 @@ class Session:
         stop: set by a signal handler; the running cell is ended and kept.
         done: ids of cells that an earlier session stored.
         now: the clock of the records.
+        watch: the health of the drive under the target; None makes one.
     """
 
     def __init__(
@@ -74,6 +82,7 @@ class Session:
         stop: threading.Event,
         done: frozenset[str] = frozenset(),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        watch: HealthWatch | None = None,
     ) -> None:
         self.plan = plan
         self._tool = tool
@@ -83,9 +92,14 @@ class Session:
         self._stop = stop
         self._now = now
         self._device = probe.device_under(identity)
+        self._watch = watch or HealthWatch(
+            identity, self._device, clean=hider(identity, platform.node()), now=now
+        )
+        self._earlier: tuple[SessionHealth, ...] = ()
         self._done = set(done)
         self._left_s = sum(c.expected_s for c in plan.cells if c.cell_id not in done)
         self._curves = Curves(plan, writer.folder)
+        self._journals = verifiable(plan)
         self._end: RunEnd = "complete"
         self._reason = ""
         self._unfinished = True  # kvbench may have been killed while it wrote again
@@ -104,6 +118,8 @@ class Session:
         try:
             if self._unfinished:
                 self._unfinished = False
+                self._earlier = _health_so_far(self._writer.folder)
+                self._keep_health(self._watch.begin())
                 last = _last_trimmed(self.plan, frozenset(self._done), self._writer.folder)
                 if last is not None:
                     self._write_again(last)
@@ -125,6 +141,9 @@ class Session:
             reason: why it ended, where it ended in order.
             repetitions: where it ended in order before its last planned repetition.
         """
+        if not self._unfinished:
+            self._keep_health(self._watch.finish())
+        self._watch.close()
         early = self._end == "complete"
         finished = EndRecord(
             format=FORMAT,
@@ -144,12 +163,18 @@ class Session:
         self._observer.cell_started(cell, self.stored + 1, len(self.plan.cells), self._left_s)
         guard.same_device(self._identity)
         decided, reason_not = self._curves.decided(cell)
+        if self._journals and cell.writes:
+            entry = journal.Begun(
+                cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic()
+            )
+            journal.append(self._writer.folder, entry)
         record = _run_cell(
             decided,
             not_run=reason_not,
             tool=self._tool,
             identity=self._identity,
             device=self._device,
+            watch=self._watch,
             writer=self._writer,
             observer=self._observer,
             stop=self._stop,
@@ -167,8 +192,21 @@ class Session:
             self._end = "failed"
             self._reason = f"fio could not be ended (pid {pids}), the target is not quiet"
 
+    def _keep_health(self, of_session: SessionHealth) -> None:
+        sessions = (*self._earlier, of_session)
+        self._writer.keep_health(RunHealth(format=FORMAT, sessions=sessions))
+
     def _write_again(self, record: CellRecord) -> None:
         _write_again(record, self._identity, self.plan, tool=self._tool, folder=self._writer.folder)
+
+
+def _health_so_far(folder: Path) -> tuple[SessionHealth, ...]:
+    """Return what earlier sessions of a run told of the drive; what cannot be read is let go."""
+    try:
+        known = read_health(folder)
+    except StoreError:
+        return ()
+    return known.sessions if known is not None else ()
 
 
 def _last_trimmed(plan: Plan, done: frozenset[str], folder: Path) -> CellRecord | None:
@@ -242,6 +280,7 @@ def _run_cell(
     tool: FioTool,
     identity: Identity,
     device: str | None,
+    watch: HealthWatch,
     writer: RunWriter,
     observer: Observer,
     stop: threading.Event,
@@ -251,20 +290,27 @@ def _run_cell(
         return _store_not_run(cell, not_run, writer=writer, device=device, now=now)
     argv = (tool.path, "--output-format=json+", layout.JOB_FILE)
     folder = writer.begin_cell(cell.cell_id, render(cell, identity.real_path))
+    watched = watch.cell(measures=cell.purpose != "ceiling")
     started = now()
     before = probe.device_counters(device) if device else None
+
+    def on_tick(counters: LiveCounters) -> None:
+        watched.tick(counters.elapsed_s)
+        observer.cell_running(cell, counters)
+
     result = launch(
         argv,
         cwd=folder,
-        timeout_s=cell.timing.ramp_s + cell.timing.runtime_s + TIMEOUT_SPARE_S,
+        timeout_s=cell.longest_s + TIMEOUT_SPARE_S,
         stdout=folder / layout.OUTPUT_FILE,
         stderr=folder / layout.STDERR_FILE,
-        on_tick=lambda counters: observer.cell_running(cell, counters),
+        on_tick=on_tick,
         tick_s=TICK_S,
         stop=stop,
         environment=environment(cell),
     )
     after = probe.device_counters(device) if device else None
+    health = watched.end(result.wall_s)
     try:
         keep_logs(folder)
     except OSError as error:
@@ -286,6 +332,7 @@ def _run_cell(
         before=before,
         after=after,
         note=_note(result),
+        health=health,
     )
     writer.commit_cell(record)
     return record
@@ -319,11 +366,11 @@ def keep_logs(folder: Path) -> None:
 
     fio writes two more logs beside the one asked for, which hold the parts of the same latencies.
     """
-    for prefix in layout.LOG_PREFIXES:
+    for prefix, kind in layout.LOG_KINDS.items():
         for part in ("clat", "slat"):
             for path in folder.glob(f"{prefix}_{part}.*.log"):
                 path.unlink()
-        for path in folder.glob(f"{prefix}_lat.*.log"):
+        for path in folder.glob(f"{prefix}_{kind}.*.log"):
             with path.open("rb") as plain, gzip.open(f"{path}.gz", "wb", compresslevel=1) as packed:
                 shutil.copyfileobj(plain, packed)
             path.unlink()

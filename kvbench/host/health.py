@@ -7,7 +7,7 @@ for any block device.  Whatever is missing is a reason, never an error: a run go
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 
 from kvbench.host import kernel_log, ocp, probe, topology
@@ -43,6 +43,7 @@ class HealthWatch:
         facilities: whose lines of the kernel log count.
         clean: what a text passes before it is kept: it hides what names one drive.
         now: the clock of the records.
+        clock: seconds that never go back.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class HealthWatch:
         machine: Machine = MACHINE,
         facilities: frozenset[int] = frozenset({0}),
         clean: Callable[[str], str] = _as_it_is,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._device = device
         self._machine = machine
         self._clean = clean
         self._now = now
+        self._clock = clock
         disks, self.devices = _stands_on(device, machine)
         self.drive, self._reason = _only_drive(disks, device, identity)
         self._tools = probe.DriveTools(self.drive, machine) if self.drive else None
@@ -72,7 +75,7 @@ class HealthWatch:
         self._kernel = kernel_log.KernelLog(self.devices, machine, facilities)
         self._between: list[KernelLine] = []
         self._before: DriveHealth | None = None
-        self._started_s = time.monotonic()
+        self._started_s = self._clock()
 
     def __enter__(self) -> "HealthWatch":
         return self
@@ -87,7 +90,7 @@ class HealthWatch:
 
     def begin(self) -> SessionHealth:
         """Return what the drive tells before the first cell."""
-        self._started_s = time.monotonic()
+        self._started_s = self._clock()
         self._before = self._drive_health()
         return self._session(None)
 
@@ -122,7 +125,7 @@ class HealthWatch:
         )
 
     def _note_between(self) -> None:
-        lines = self._lines(time.monotonic() - self._started_s)
+        lines = self._lines(self._clock() - self._started_s)
         self._between += lines[: max(0, KERNEL_LINES_MAX - len(self._between))]
 
     def _lines(self, at_s: float) -> list[KernelLine]:

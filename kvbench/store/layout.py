@@ -8,6 +8,7 @@ from kvbench.fio import sections
 
 RUN_FILE = "run.json"
 END_FILE = "end.json"
+HEALTH_FILE = "health.json"
 CELLS_FOLDER = "cells"
 CELL_FILE = "cell.json"
 JOB_FILE = "job.fio"
@@ -15,15 +16,21 @@ OUTPUT_FILE = "fio.json"
 STDERR_FILE = "stderr.txt"
 LATENCY_LOG_PREFIX = sections.LATENCY_LOG_PREFIX
 WINDOW_LOG_PREFIX = sections.WINDOW_LOG_PREFIX
-LOG_PREFIXES = (LATENCY_LOG_PREFIX, WINDOW_LOG_PREFIX)
+HISTOGRAM_LOG_PREFIX = sections.HISTOGRAM_LOG_PREFIX
+# what fio adds to the prefix of a kind of log
+LOG_KINDS = {
+    LATENCY_LOG_PREFIX: "lat",
+    WINDOW_LOG_PREFIX: "lat",
+    HISTOGRAM_LOG_PREFIX: "clat_hist",
+}
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 PREPARATION_FILE = "prepare.json"  # of a run that prepared its target
 STAMPS_FOLDER = "stamps"  # in the results folder
 
 _LOGS = {
-    prefix: re.compile(rf"{prefix}_lat\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)
-    for prefix in LOG_PREFIXES
+    prefix: re.compile(rf"{prefix}_{kind}\.[0-9]{{1,9}}\.log(\.gz)?", re.ASCII)
+    for prefix, kind in LOG_KINDS.items()
 }
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -51,7 +58,7 @@ def cell_folder(run_folder: Path, cell_id: str) -> Path:
 
 
 def is_log(name: str, prefix: str) -> bool:
-    """Return whether this is the name of a log of this kind, ``<prefix>_lat.3.log[.gz]``."""
+    """Return whether this is the name of a log of this kind, ``latency_lat.3.log[.gz]``."""
     return _LOGS[prefix].fullmatch(name) is not None
 
 

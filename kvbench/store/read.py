@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kvbench.document import found, open_regular, printable, read_regular
 from kvbench.errors import StoreError
+from kvbench.host.health_model import RunHealth
 from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
@@ -25,7 +26,7 @@ OUTPUT_BYTES_MAX = 256 * MIB
 LOG_BYTES_MAX = 16 * GIB  # a day of barriers fills some GiB, and they are not read as one text
 WINDOW_LOG_BYTES_MAX = 256 * MIB  # a day of windows fills 70 MiB
 
-_Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord)
+_Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord, RunHealth)
 
 
 class _Versioned(Struct):
@@ -58,6 +59,10 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
         """Return fio's logs of time windows, likewise."""
         return self._logs(layout.WINDOW_LOG_PREFIX)
 
+    def histogram_logs(self) -> list[Path]:
+        """Return fio's logs of histograms per time window, likewise."""
+        return self._logs(layout.HISTOGRAM_LOG_PREFIX)
+
     def _logs(self, prefix: str) -> list[Path]:
         logs = [path for path in self.folder.iterdir() if layout.is_log(path.name, prefix)]
         return sorted(logs, key=layout.log_job_number)
@@ -71,6 +76,7 @@ class RunArchive(Struct, frozen=True, kw_only=True):
     end: EndRecord | None
     cells: tuple[ArchivedCell, ...]
     damage: tuple[str, ...]
+    health: RunHealth | None = None  # None: no drive was looked at
 
 
 def read_run(folder: Path) -> RunArchive:
@@ -87,6 +93,11 @@ def read_run(folder: Path) -> RunArchive:
             end = _decode(folder / layout.END_FILE, EndRecord)
         except StoreError as error:
             damage.append(str(error))
+    health = None
+    try:
+        health = read_health(folder)
+    except StoreError as error:
+        damage.append(str(error))
     planned = {cell.cell_id: cell for cell in record.plan.cells}
     cells = []
     try:
@@ -108,7 +119,18 @@ def read_run(folder: Path) -> RunArchive:
         end=end,
         cells=tuple(cells),
         damage=tuple(damage),
+        health=health,
     )
+
+
+def read_health(folder: Path) -> RunHealth | None:
+    """Return what the drive of a run told, None when it was not looked at.
+
+    Raises:
+        StoreError: what is there cannot be used.
+    """
+    path = folder / layout.HEALTH_FILE
+    return _decode(path, RunHealth) if os.path.lexists(path) else None
 
 
 def find_run(results: Path, name: str) -> Path:

@@ -7,6 +7,7 @@ drive still belong together; whoever can guess a serial number can therefore che
 
 import hashlib
 import re
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -59,6 +60,18 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
         caveats=tuple(clean(caveat) for caveat in record.caveats),
         pairing=pairing and replace(pairing, between=clean(pairing.between)),
     )
+
+
+def hider(identity: Identity, host_name: str) -> Callable[[str], str]:
+    """Return what hides the serial and the names of one drive and host in a text.
+
+    For what tools and the kernel say during a run: nobody needs a serial there, so it is hidden
+    whether the run is redacted or not.
+    """
+    wwid = identity.wwid if identity.wwid and not is_redacted(identity) else None
+    names = {identity.serial or "", _name_of(wwid), host_name} - {""}
+    secrets = sorted(names, key=lambda one: (-len(one), one))
+    return lambda text: _without(text, secrets)
 
 
 def hidden_serial(serial: str | None) -> str | None:

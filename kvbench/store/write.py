@@ -10,6 +10,7 @@ import msgspec
 
 from kvbench.document import found
 from kvbench.errors import StoreError
+from kvbench.host.health_model import RunHealth
 from kvbench.plan import CELL_ID
 from kvbench.store import layout
 from kvbench.store.read import RunArchive
@@ -102,6 +103,13 @@ class RunWriter:
             raise _unwritable(final, error) from error
         return final
 
+    def keep_health(self, record: RunHealth) -> None:
+        """Write what the drive told so far, in the place of what was known before."""
+        try:
+            _write(self.folder / layout.HEALTH_FILE, _encode(record))
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
     def finish(self, record: EndRecord) -> None:
         """Write how the run ended."""
         try:
@@ -158,7 +166,7 @@ def _drop(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _encode(record: RunRecord | CellRecord | EndRecord) -> bytes:
+def _encode(record: RunRecord | CellRecord | EndRecord | RunHealth) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 

@@ -105,7 +105,15 @@ def test_a_file_on_a_disk_is_direct_and_a_missing_one_is_not(tmp_path: Path) -> 
 
 
 def test_counters_that_stand_still_are_not_counters(machine: FakeMachine) -> None:
-    expected = DeviceCounters(read_ios=1, read_sectors=8, write_ios=2, write_sectors=16)
+    expected = DeviceCounters(
+        read_ios=1,
+        read_sectors=8,
+        write_ios=2,
+        write_sectors=16,
+        read_ticks_ms=0,
+        write_ticks_ms=0,
+        busy_ms=0,
+    )
     assert probe.device_counters("vda", machine) == expected
     machine.sysfs("vda", "queue/iostats", "0\n")
     assert probe.device_counters("vda", machine) is None
