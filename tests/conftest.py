@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline of an example would assert how fast this machine is just then.
+settings.register_profile("any-speed", deadline=None)
+settings.load_profile("any-speed")
 
 GOLDEN = Path(__file__).parent / "golden"
 

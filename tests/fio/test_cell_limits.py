@@ -67,7 +67,7 @@ CELL_TEXTS = ["cell_id", "point_id", "purpose", "workload", "workload_digest", "
 STREAM_TEXTS = ["name", "direction", "pattern", "shape", "write_policy", "buffers"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.dictionaries(st.sampled_from([*CELL_TEXTS, "alone"]), STRANGE, max_size=3),
     st.dictionaries(st.sampled_from(STREAM_TEXTS), STRANGE, max_size=2),
@@ -86,7 +86,7 @@ def test_no_text_of_a_cell_becomes_an_option_or_a_section(
     check_text(text, cell)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.text("abc ", max_size=210), st.text("x=", max_size=210), max_size=40))
 def test_long_parameters_do_not_run_over_the_line_that_fio_reads(
     parameters: dict[str, str],

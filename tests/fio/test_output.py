@@ -595,7 +595,7 @@ GARBAGE = st.lists(LINE.filter(lambda line: line.rstrip() != "{"), max_size=6)
 BEFORE = st.lists(st.one_of(LINE, st.just("{"), st.just("}"), st.just('{"a": 1}')), max_size=6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(name=st.sampled_from(COMPLETE), before=BEFORE, after=GARBAGE)
 def test_garbage_around_a_document_does_not_change_the_result(
     name: str, before: list[str], after: list[str]
@@ -627,7 +627,7 @@ def test_a_cut_at_any_byte_is_an_error(name: str) -> None:
             parse(text[:length])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(name=st.sampled_from(COMPLETE), data=st.data())
 def test_a_cut_inside_a_document_is_an_error(name: str, data: st.DataObject) -> None:
     text = (FIXTURES / name).read_text()
@@ -640,14 +640,14 @@ def test_a_cut_inside_a_document_is_an_error(name: str, data: st.DataObject) -> 
         parse(text[:length])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text())
 def test_text_that_is_not_fios_is_always_refused_in_words(text: str) -> None:
     with pytest.raises(FioOutputError):
         parse(text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_damaged_byte_is_read_or_refused_but_never_a_crash(data: st.DataObject) -> None:
     text = sample("missing-file.json") if data.draw(st.booleans()) else sample("sigterm.json")

@@ -223,7 +223,7 @@ values = st.lists(st.floats(0.0, 1e9), min_size=0, max_size=7)
 sides = st.fixed_dictionaries({}, optional={"iops": values, "latency_p99": values})
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(sides, sides, st.sampled_from(["fail", "unclear"]))
 def test_no_archive_passes_with_a_required_number_missing(
     base: dict[str, list[float]], new: dict[str, list[float]], missing: str
