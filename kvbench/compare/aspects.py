@@ -41,7 +41,13 @@ def _file(record: RunRecord) -> str | None:
 
 
 def _preparation(record: RunRecord) -> str:
-    return record.written.state
+    """Return how the data came there, and of a block device whether it was steady."""
+    written, condition = record.written.state, record.condition
+    if condition is None or condition.state == "none":
+        return written
+    if condition.state == "holds":
+        return f"{written}, {condition.steady}"
+    return f"{written}, {condition.state} since it was prepared"
 
 
 def _io_mode(record: RunRecord) -> str:

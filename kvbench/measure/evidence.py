@@ -15,6 +15,7 @@ from kvbench.host.model import Written
 from kvbench.measure.model import IoDirection
 from kvbench.plan import Cell
 from kvbench.stats import histogram
+from kvbench.store.preparation import Condition
 from kvbench.store.records import CellRecord
 from kvbench.units import MS_PER_S
 from kvbench.workload.schema import Stream
@@ -85,6 +86,7 @@ class Evidence(Struct, frozen=True, kw_only=True, eq=False):
     result: FioResult
     written: Written
     streams: tuple[StreamRows, ...]
+    condition: Condition | None = None  # of a block device: is it as ``kvbench prepare`` left it
 
     @property
     def cell(self) -> Cell:
@@ -97,7 +99,9 @@ class Evidence(Struct, frozen=True, kw_only=True, eq=False):
         return self.cell.purpose != "ceiling"
 
 
-def gather(record: CellRecord, result: FioResult, written: Written) -> Evidence:
+def gather(
+    record: CellRecord, result: FioResult, written: Written, condition: Condition | None = None
+) -> Evidence:
     """Return the evidence of one cell; a stream without rows keeps its place."""
     streams = []
     first_job = 1
@@ -105,7 +109,9 @@ def gather(record: CellRecord, result: FioResult, written: Written) -> Evidence:
         jobs = tuple(job for job in result.jobs if job.group_id == index)
         streams.append(StreamRows(stream=placed.stream, jobs=jobs, first_job=first_job))
         first_job += placed.stream.jobs
-    return Evidence(record=record, result=result, written=written, streams=tuple(streams))
+    return Evidence(
+        record=record, result=result, written=written, streams=tuple(streams), condition=condition
+    )
 
 
 def asked_directions(stream: Stream) -> tuple[IoDirection, ...]:
