@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "list": "list workloads, suites, roles, models, gpus or runs",
     "show": "print the fio job of a workload, which plain fio runs as it is",
     "report": "rebuild the report of a stored run from its archive",
+    "verify": "read back what the integrity cells of a run wrote, also after a crash or power cut",
     "gate": "say whether a candidate run is as good as a baseline; for pipelines",
     "compare": "hold runs against the first: what differs, which drive is better for which role",
     "ab": "measure one drive before and after a change, or two in turns, and say which is worse",

@@ -27,7 +27,8 @@ _GRAVE = re.compile(
 _GRAVE_UNPREFIXED = re.compile(
     r"\berr=\s*[1-9]|\bio_u error|total=[1-9]\d*, first_error=|^bad option|^no such command"
     r"|: you need to specify|unrecognized option|^(setpriv|error|fatal)\b.*:"
-    r"|error while loading shared libraries|segmentation fault|assertion .* failed",
+    r"|error while loading shared libraries|segmentation fault|assertion .* failed"
+    r"|^\w[\w-]*: (verify failed at|bad (magic )?header)",
     re.IGNORECASE,
 )
 

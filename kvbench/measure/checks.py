@@ -6,7 +6,7 @@ Add a check by writing a small function in ``failures``, ``asked``, ``identities
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kvbench.measure import asked, device, failures, identities, slowest
+from kvbench.measure import asked, condition, device, failures, identities, slowest
 from kvbench.measure.evidence import Evidence
 from kvbench.measure.model import Finding, Outcome
 from kvbench.store.records import CellRecord
@@ -20,6 +20,7 @@ FAILURE_CHECKS: tuple[Check, ...] = (
     failures.rows_present,
     failures.no_errors,
     failures.nothing_said,
+    failures.read_back,
     failures.did_io,
 )
 # These make it invalid or doubtful, or only tell.
@@ -44,6 +45,7 @@ CHECKS: tuple[Check, ...] = (
     device.device_bytes,
     device.foreign_io,
     device.never_written,
+    condition.settled,
     device.page_cache,
     device.other_devices,
     device.latency_section,

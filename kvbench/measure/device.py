@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from kvbench.fio.model import FioDirection
+from kvbench.fio.model import FioDirection, FioJob
+from kvbench.fio.verify_messages import is_verify_line
 from kvbench.host.model import DeviceCounters
 from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding, IoDirection
@@ -60,7 +61,8 @@ def _from_cache(evidence: Evidence, rows: StreamRows) -> Iterator[Finding]:
 
 def never_written(evidence: Evidence) -> Iterator[Finding]:
     """Reads are of data that was written; reads of nothing never reach the flash."""
-    reads = any(rows.stream.reads for rows in evidence.streams)
+    # what is checked by its header is there
+    reads = any(rows.stream.reads and not rows.stream.once for rows in evidence.streams)
     if evidence.measures_target and reads and evidence.written.state == "unproven":
         text = f"nobody proved that what is read was ever written: {evidence.written.reason}"
         yield Finding(check="never-written", severity="doubt", text=text)
@@ -145,9 +147,16 @@ def _rows(evidence: Evidence, direction: IoDirection, *, buffered: bool) -> list
         row
         for rows in evidence.streams
         if rows.stream.buffered == buffered
-        for _, name, row in rows.rows()
+        for _, name, row in (*rows.rows(), *_read_back(rows))
         if name == direction
     ]
+
+
+def _read_back(rows: StreamRows) -> list[tuple[FioJob, IoDirection, FioDirection]]:
+    """Return what a stream that writes read back to check it."""
+    if not (rows.stream.once and rows.stream.writes):
+        return []
+    return [(job, "read", job.read) for job in rows.jobs if job.read is not None]
 
 
 def other_devices(evidence: Evidence) -> Iterator[Finding]:
@@ -162,7 +171,7 @@ def other_devices(evidence: Evidence) -> Iterator[Finding]:
 def said(evidence: Evidence) -> Iterator[Finding]:
     """What fio said beside its JSON, short of an error."""
     for line in evidence.result.diagnostics:
-        if line.level != "error":
+        if line.level != "error" and not is_verify_line(line.text):
             yield Finding(check="fio-said", severity="note", text=f"fio said: {line.text}")
 
 

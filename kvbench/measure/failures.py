@@ -3,17 +3,20 @@
 Each is a small function that yields findings; ``checks`` runs them and gives the outcome.
 """
 
+import errno
 from collections.abc import Iterator
 from signal import Signals, strsignal
 
+from kvbench.fio.verify_messages import VerifyError, is_verify_line, verify_errors
 from kvbench.measure.evidence import Evidence, StreamRows
 from kvbench.measure.model import Finding
 from kvbench.store.records import CellRecord
-from kvbench.units import format_clock
+from kvbench.units import format_clock, format_size
 
 # A job that should have done so many I/Os in a direction has done some: the chance of none is
 # below exp(-30).
 IOS_EXPECTED_MIN = 30
+PLACES_MAX = 5  # bad blocks whose places are told
 
 
 def _failure(check: str, text: str, stream: str | None = None) -> Finding:
@@ -62,6 +65,8 @@ def no_errors(evidence: Evidence) -> Iterator[Finding]:
     for rows in evidence.streams:
         for job in rows.jobs:
             number = job.error or job.first_error
+            if rows.stream.once and number == errno.EILSEQ:
+                continue  # said by read_back
             if number or job.total_err:
                 issued = sum(row.total_ios for row in job.directions().values())
                 many = f"{job.total_err} of {issued} I/Os failed" if job.total_err else "it failed"
@@ -72,8 +77,41 @@ def no_errors(evidence: Evidence) -> Iterator[Finding]:
 def nothing_said(evidence: Evidence) -> Iterator[Finding]:
     """No line beside the JSON is an error."""
     for line in evidence.result.diagnostics:
-        if line.level == "error":
+        if line.level == "error" and not is_verify_line(line.text):
             yield _failure("fio-said", f"fio said: {line.text}")
+
+
+def read_back(evidence: Evidence) -> Iterator[Finding]:
+    """Every block that was written once was read back and is as it was written, in its place."""
+    bad = verify_errors(line.text for line in evidence.result.diagnostics)
+    for rows, placed in zip(evidence.streams, evidence.cell.placed, strict=True):
+        if not rows.stream.once or not evidence.measures_target:
+            continue
+        blocks = placed.size_bytes // rows.stream.max_block_bytes
+        ios = {name: _ios(rows, name) for name in ("write", "read")}
+        errors = sum(job.total_err for job in rows.jobs)
+        counted = max(len(bad), errors)
+        if counted or any(job.error == errno.EILSEQ for job in rows.jobs):
+            first = [f"{_place(one)}: {one.what}" for one in bad[:PLACES_MAX]]
+            more = [f"and {counted - len(first):,} more"] if counted > len(first) else []
+            where = "; ".join([*first, *more]) if first else "fio did not say where"
+            text = f"{counted:,} of {blocks:,} blocks did not read back as written: {where}"
+            yield _failure("read-back", text, stream=rows.stream.name)
+        elif ios["read"] != blocks or ios["write"] != blocks * rows.stream.writes:
+            text = (
+                f"{blocks:,} blocks were to be done and read back once each, "
+                f"{ios['write']:,} were written and {ios['read']:,} read back"
+            )
+            yield _failure("read-back", text, stream=rows.stream.name)
+
+
+def _ios(rows: StreamRows, direction: str) -> int:
+    found = (job.directions() for job in rows.jobs)
+    return sum(row.total_ios for done in found for name, row in done.items() if name == direction)
+
+
+def _place(error: VerifyError) -> str:
+    return f"offset {error.offset_bytes} ({format_size(error.length_bytes)})"
 
 
 def did_io(evidence: Evidence) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ LONG_MEDIANS_MIN = 100.0
 
 def stalled(evidence: Evidence) -> Iterator[Finding]:
     """No I/O took a large share of the measured time, or stood out absurdly."""
-    measured_s = evidence.cell.timing.runtime_s
+    measured_s = evidence.cell.measured_s
     for rows in evidence.streams:
         found = [m for d in rows.directions if (m := rows.merged(d)) is not None]
         for merged in found:

@@ -31,7 +31,8 @@ class Mode(Struct, frozen=True, kw_only=True):
 def cells_of(workload: Workload, span_bytes: int, mode: Mode) -> Iterator[Together]:
     """Yield the cells of one pass over ``workload``.
 
-    Cells stand alone, but for a load curve: its rates are shares of a peak, which drifts.
+    Cells stand alone, but for a load curve, whose rates are shares of a peak, which drifts, and
+    for phases, which follow each other.
 
     Raises:
         UsageError: the target is too small for it.
@@ -40,6 +41,11 @@ def cells_of(workload: Workload, span_bytes: int, mode: Mode) -> Iterator[Togeth
         placed = tuple(place(workload, stream, span_bytes) for stream in streams)
         if workload.load is not None:
             yield tuple(_curve(workload, workload.load, placed, parameters, mode))
+        elif workload.in_order:
+            yield tuple(
+                _cell(workload, (one,), parameters | {"phase": one.stream.name}, mode)
+                for one in placed
+            )
         elif workload.matrix:
             yield from ((cell,) for cell in _matrix(workload, placed, mode))
         else:
@@ -86,7 +92,7 @@ def ceiling_shape(cell: Cell) -> str:
     for placed in cell.placed:
         stream = placed.stream
         paced = stream.rate_iops is not None or stream.burst_ios is not None
-        if paced or stream.trims or stream.buffered or cell.undecided:
+        if paced or stream.trims or stream.buffered or stream.verify or cell.undecided:
             return ""
     shape = [
         (

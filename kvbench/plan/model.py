@@ -12,6 +12,10 @@ CELL_OVERHEAD_S = (
     0.4  # starting and ending fio, storing: what one cell costs beyond ramp and runtime
 )
 
+# a cell that writes every block once and reads all back takes as long as the device needs
+ONCE_BYTES_PER_S = 100_000_000  # expected
+ONCE_BYTES_PER_S_MIN = 5_000_000  # slower is taken for a hang
+
 INTERVAL_REPETITIONS_MIN = 6  # fewer have no 95 % interval
 
 CELL_ID = r"[0-9]{4,9}"  # also the name of a folder
@@ -89,9 +93,28 @@ class Cell(Struct, frozen=True, kw_only=True):
         return self.engine != "null" and any(p.stream.changes for p in self.placed)
 
     @property
+    def once(self) -> bool:
+        """Whether it does every block once and checks it, however long that takes."""
+        return self.engine != "null" and any(p.stream.once for p in self.placed)
+
+    @property
+    def measured_s(self) -> float:
+        """The time that fio should measure for."""
+        if self.once:
+            return 2 * sum(p.size_bytes for p in self.placed) / ONCE_BYTES_PER_S
+        return self.timing.runtime_s
+
+    @property
     def expected_s(self) -> float:
         """The wall time that the cell should take."""
-        return self.timing.ramp_s + self.timing.runtime_s + CELL_OVERHEAD_S
+        return self.timing.ramp_s + self.measured_s + CELL_OVERHEAD_S
+
+    @property
+    def longest_s(self) -> float:
+        """The wall time after which fio is taken for hung, without its time to start and end."""
+        if self.once:
+            return 2 * sum(p.size_bytes for p in self.placed) / ONCE_BYTES_PER_S_MIN
+        return self.timing.ramp_s + self.timing.runtime_s
 
 
 class TargetSpec(Struct, frozen=True, kw_only=True):

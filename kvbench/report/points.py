@@ -140,7 +140,7 @@ def place_in_sweep(
         place.append(loads.index(load) if load in loads else len(loads))
     place += [
         names.index(str(parameters[side])) if parameters[side] in names else len(names)
-        for side in ("victim", "aggressor")
+        for side in ("victim", "aggressor", "phase")
         if side in parameters
     ]
     if workload.matrix:

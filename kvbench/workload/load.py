@@ -42,6 +42,7 @@ WORKLOAD_KEYS = (
     "evidence",
     "cannot_express",
     "isolate",
+    "in_order",
     "primary",
     "timing",
     "kv",
@@ -99,6 +100,7 @@ def _workload(path: Path, table: Table, kv_choice: KvChoice | None) -> Workload:
         raise table.error("isolate", "needs at least two streams")
     check_points(table, streams, sweep, ramp_s=timing.ramp_s)
     load = _load(table, streams, isolate=isolate) if "load" in table else None
+    in_order = table.flag("in_order", default=False)
     workload = Workload(
         name=name,
         summary=table.text("summary", limit=SUMMARY_MAX),
@@ -111,11 +113,13 @@ def _workload(path: Path, table: Table, kv_choice: KvChoice | None) -> Workload:
         timing=timing,
         isolate=isolate,
         primary=(),
-        digest=digest(streams, sweep, timing, isolate=isolate, load=load),
+        digest=digest(streams, sweep, timing, isolate=isolate, load=load, in_order=in_order),
         derivation=f"{kv.derivation}{told}" if kv else "",
         load=load,
+        in_order=in_order,
     )
     _check_matrix(table, workload)
+    _check_order(table, workload)
     return msgspec.structs.replace(workload, primary=read_primary(table, workload))
 
 
@@ -150,6 +154,7 @@ def digest(
     *,
     isolate: bool,
     load: Load | None = None,
+    in_order: bool = False,
 ) -> str:
     """Return 16 hex digits over everything that decides the I/O, and over no other text.
 
@@ -163,6 +168,8 @@ def digest(
         "timing": _used(timing),
         "isolate": isolate,
     }
+    if in_order:
+        decisive["in_order"] = True
     if load is not None:
         decisive["load"] = msgspec.to_builtins(load)
     encoded = msgspec.json.encode(decisive, order="sorted")
@@ -250,3 +257,34 @@ def _check_matrix(table: Table, workload: Workload) -> None:
         raise table.error("isolate", "goes without saying where streams have a side")
     if workload.sweep:
         raise table.error("sweep", "has no place in a file whose streams have a side")
+
+
+def _check_order(table: Table, workload: Workload) -> None:
+    """Phases are cells of their own; what is checked must not be written by others meanwhile."""
+    if workload.in_order:
+        needs = (
+            (len(workload.streams) > 1, "at least two streams"),
+            (not workload.isolate, "no isolate: each stream is a cell of its own anyway"),
+            (not workload.matrix, "streams without a side"),
+            (not workload.sweep, "no sweep"),
+        )
+        for met, need in needs:
+            if not met:
+                raise table.error("in_order", f"needs {need}")
+    elif len(workload.streams) > 1 and any(stream.verify for stream in workload.streams):
+        raise table.error(
+            "stream",
+            "one with verify must be the only stream, or in_order = true",
+            "beside it another could write what is checked",
+        )
+    for n, stream in enumerate(workload.streams, start=1):
+        if stream.once and stream.reads and not _written_before(workload.streams[: n - 1], stream):
+            raise table.error(
+                f"stream[{n}].verify",
+                "needs an earlier phase that writes and verifies blocks of this size",
+                "what nobody wrote with a header cannot be checked",
+            )
+
+
+def _written_before(earlier: tuple[Stream, ...], reader: Stream) -> bool:
+    return any(s.once and s.writes and s.block_mix == reader.block_mix for s in earlier)

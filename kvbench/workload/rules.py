@@ -56,6 +56,7 @@ def breaches(stream: Stream, *, ramp_s: float) -> Iterable[Breach]:
     yield from _bursts(stream)
     yield from _buffered(stream)
     yield from _trims(stream)
+    yield from _verified(stream, ramp_s)
 
 
 def cell_breaches(streams: tuple[Stream, ...]) -> Iterable[Breach]:
@@ -329,3 +330,30 @@ def _trims(stream: Stream) -> Iterable[Breach]:
                 message=f'"trim" needs {need}',
                 hint="ranges are trimmed in order, so that kvbench knows which to write again",
             )
+
+
+def _verified(stream: Stream, ramp_s: float) -> Iterable[Breach]:
+    if stream.verify is None:
+        return
+    if stream.verify == "deallocated":
+        yield from _unmet(
+            "verify", [(stream.trims, 'direction = "trim"', '"crc32c" is for what is written')]
+        )
+        return
+    once = "every block is written once, so that it is known what must be there"
+    needs = (
+        (stream.direction in ("read", "write"), "one direction", '"deallocated" is for trims'),
+        (
+            stream.pattern != "chunk" and stream.stride_bytes is None,
+            "no chunks and no stride",
+            once,
+        ),
+        (len(stream.block_mix) == 1, "one block size", once),
+        (stream.jobs == 1, "one job", "two would write the same blocks"),
+        (stream.zipf_theta is None and stream.align_bytes is None, "uniform offsets", once),
+        (stream.rate_iops is None and stream.burst_ios is None, "a closed loop", once),
+        (not stream.barrier and stream.shape == "latency", 'shape = "latency", no barrier', once),
+        (not stream.buffered, "no buffered = true", "what is read back must come from the device"),
+        (ramp_s == 0, "timing.ramp = 0", once),
+    )
+    yield from _unmet("verify", needs)

@@ -16,6 +16,7 @@ Shape = Literal["latency", "throughput"]
 WritePolicy = Literal["plain", "dsync", "fsync"]
 Buffers = Literal["scattered", "contiguous", "huge"]
 Side = Literal["victim", "aggressor"]
+Verify = Literal["crc32c", "deallocated"]
 Engine = Literal["io_uring", "libaio", "psync"]
 
 ROLES: tuple[Role, ...] = ("memory", "performance", "capacity")
@@ -41,6 +42,9 @@ class Stream(Struct, frozen=True, kw_only=True):
     stream (Poisson arrivals, open loop); None is a closed loop.  With ``barrier`` the
     ``queue_depth`` I/Os submitted together are one request and the next waits for all of them.
     The span is a share of the target, so that a file can never name an address outside it.
+    ``verify`` is "crc32c" on a stream that writes (each block once, with fio's header, read back
+    and checked) or reads (what an earlier phase wrote is checked), and "deallocated" on one that
+    trims (what trimmed blocks return is looked at).
     ``buffers`` is the memory that the data goes through: a large read into scattered pages
     reaches the device in more pieces than one into huge pages.
 
@@ -79,6 +83,12 @@ class Stream(Struct, frozen=True, kw_only=True):
     pause_s: float | None = None
     span_limit_bytes: int | None = None  # uses at most this much of its part
     side: Side | None = None  # matrix: every victim is measured beside every aggressor
+    verify: Verify | None = None  # what was written or trimmed is read back and checked
+
+    @property
+    def once(self) -> bool:
+        """Whether each block of its part is done once and checked, however long that takes."""
+        return self.verify == "crc32c"
 
     @property
     def reads(self) -> bool:
@@ -160,6 +170,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     """One workload file.
 
     ``isolate`` asks for each stream to be measured alone as well as together with the others.
+    ``in_order`` makes a phase of each stream: one cell after the other, in the order of the file.
     ``digest`` is over everything that decides the I/O, so equal digests are comparable.
     ``derivation`` says how the size of a KV object came out of a model's geometry, "" where the
     file states all its sizes itself.
@@ -179,6 +190,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     digest: str
     derivation: str = ""
     load: Load | None = None
+    in_order: bool = False
 
     @property
     def matrix(self) -> bool:

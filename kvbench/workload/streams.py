@@ -16,6 +16,7 @@ from kvbench.workload.schema import (
     Shape,
     Side,
     Stream,
+    Verify,
     WritePolicy,
 )
 from kvbench.workload.table import Table, duration_s, plain_text, real, size, whole
@@ -26,6 +27,7 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 WRITE_POLICIES: tuple[WritePolicy, ...] = get_args(WritePolicy)
 BUFFERS: tuple[Buffers, ...] = get_args(Buffers)
 SIDES: tuple[Side, ...] = get_args(Side)
+VERIFY: tuple[Verify, ...] = get_args(Verify)
 
 STREAM_KEYS = (
     "name",
@@ -58,6 +60,7 @@ STREAM_KEYS = (
     "pause",
     "span_size",
     "side",
+    "verify",
 )
 BLOCK_MIX_KEYS = ("size", "percent")
 NUMBER_KEYS = (
@@ -154,6 +157,7 @@ def _stream(table: Table, *, ramp_s: float) -> Stream:
         buffers=table.choice("buffers", BUFFERS, "scattered"),
         buffered=table.flag("buffered", default=False),
         side=table.choice("side", SIDES, None) if "side" in table else None,
+        verify=table.choice("verify", VERIFY, None) if "verify" in table else None,
     )
     numbers = {
         FIELDS.get(key, key): number(key, table.values[key], table, key)

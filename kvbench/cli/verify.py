@@ -1,0 +1,102 @@
+"""``kvbench verify``: is what the last integrity cells of a run wrote still there?  Reads only."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from kvbench.cli import output
+from kvbench.cli.taking import stop_on_signals
+from kvbench.errors import ExitCode, UsageError
+from kvbench.host import guard, lease
+from kvbench.host.boot import boot_id
+from kvbench.store import journal
+from kvbench.store.read import RunArchive, find_run, read_run
+from kvbench.units import format_size
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("run", metavar="RUN", help="a run's id, folder or label, or 'latest'")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="where the run's target is now, when its path has changed; it is known by serial and "
+        "namespace, a file by its inode",
+    )
+    parser.add_argument(
+        "--results",
+        type=output.named_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="the results store",
+    )
+    output.add_json_argument(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Read back and tell: exit 0 when all is intact, 4 when not, 6 with nothing to judge."""
+    from kvbench.integrity.expected import expected_regions
+    from kvbench.integrity.judge import bad_blocks
+    from kvbench.integrity.reader import check_regions
+    from kvbench.integrity.same import check_same, shown
+    from kvbench.integrity.words import lines, verdict
+
+    archive = read_run(find_run(arguments.results, arguments.run))
+    record = archive.record
+    begun = _begun(archive)
+    identity = guard.check_readable(arguments.target or record.identity.path)
+    check_same(record.identity, identity, same_boot=begun[-1].boot_id == boot_id())
+    regions = expected_regions(record, begun, (cell.record for cell in archive.cells))
+    if not regions:
+        raise UsageError(
+            "nothing is left to verify: later cells of this run wrote over it",
+            where=str(archive.folder),
+        )
+    total = sum(region.end_bytes - region.start_bytes for region in regions)
+    with lease.hold(identity, exclusive=False), stop_on_signals() as stop:
+        output.advise(f"reading {format_size(total)} of {shown(identity)}")
+        checks = check_regions(identity.real_path, regions, stop=stop)
+    bad = bad_blocks(checks)
+    judged = sum(check.blocks - check.counts.get("unwritten", 0) for check in checks)
+    code = ExitCode.CELL_FAILED if bad else ExitCode.OK if judged else ExitCode.INCONCLUSIVE
+    if arguments.json:
+        output.print_json(
+            {
+                "run_id": record.run_id,
+                "target": identity.real_path,
+                "checked_bytes": total,
+                "verdict": verdict(checks),
+                "bad_blocks": bad,
+                "regions": checks,
+                "exit_code": int(code),
+            }
+        )
+    else:
+        print(f"run {record.run_id} on {shown(identity)}")
+        output.print_answer("\n".join(lines(checks)))
+        sys.stdout.flush()
+    return int(code)
+
+
+def _begun(archive: RunArchive) -> tuple[journal.Begun, ...]:
+    """Return the cells that changed the target, in order.
+
+    Raises:
+        UsageError: none was to write blocks that can be verified, or none has begun.
+    """
+    from kvbench.integrity.expected import verifiable
+
+    if not verifiable(archive.record.plan):
+        raise UsageError(
+            "this run has no cell that writes blocks to be verified",
+            where=str(archive.folder),
+            hint="run --suite integrity",
+        )
+    begun = journal.read(archive.folder)
+    if not begun:
+        raise UsageError(
+            "this run was ended before it wrote anything, so there is nothing to verify",
+            where=str(archive.folder),
+        )
+    return begun
