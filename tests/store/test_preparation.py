@@ -1,0 +1,208 @@
+"""Whether the state that a stamp records still holds, and which device it belongs to."""
+
+import os
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from kvbench.errors import StoreError
+from kvbench.host.model import Identity, WriteHistory
+from kvbench.store.preparation import (
+    FORMAT,
+    Binding,
+    Condition,
+    Coverage,
+    Preparation,
+    Purge,
+    SteadyMetric,
+    binding_of,
+    can_be_bound,
+    judge,
+)
+from kvbench.store.stamps import drop_stamp, find_stamp, save_stamp, stamp_path
+from kvbench.units import GIB, MIB
+
+DRIVE = Binding(
+    kind="block",
+    serial="S1",
+    wwid="eui.01, nsid 1",
+    size_bytes=64 * GIB,
+    logical_block_bytes=512,
+)
+THEN = WriteHistory(
+    smart_written_bytes=1000 * GIB,
+    power_cycles=7,
+    write_sectors=5_000_000,
+    discard_sectors=100,
+    boot_id="boot-1",
+    diskseq="9",
+)
+NO_TOOL = replace(THEN, smart_written_bytes=None, power_cycles=None, reason="there is no nvme-cli")
+
+
+def metric(state: str) -> SteadyMetric:
+    return SteadyMetric(
+        metric="iops",
+        unit="1/s",
+        values=(1.0,) * 5,
+        state=state,  # type: ignore[arg-type]
+        first_round=1,
+        mean=1.0,
+        range_share=0.0,
+        slope_share=0.0,
+    )
+
+
+def stamp(*states: str, history: WriteHistory = THEN, proven: bool = True) -> Preparation:
+    return Preparation(
+        format=FORMAT,
+        run_id="r1",
+        made_at="2026-01-01T00:00:00+00:00",
+        binding=DRIVE,
+        history=history,
+        purge=Purge(
+            method="discard", verified=True, sampled=256, held=0, empty=256, wall_s=1.0, text="ok"
+        ),
+        fills=(),
+        coverage=Coverage(proven=proven, sampled=256, empty=0, text="ok"),
+        workload="steady-state",
+        workload_digest="d",
+        round_s=60.0,
+        metrics=tuple(metric(state) for state in states or ("steady",)),
+    )
+
+
+def judged(
+    now: WriteHistory, of: Preparation | None = None, *, full: bool = True, binding: Binding = DRIVE
+) -> Condition:
+    return judge(of or stamp(), binding, now, all_samples_hold_data=full)
+
+
+def test_a_stamp_holds_while_nothing_was_written() -> None:
+    found = judged(THEN)
+    assert (found.state, found.covered, found.steady, found.doubt) == ("holds", True, "steady", "")
+
+
+@pytest.mark.parametrize("states", [("not steady",), ("steady", "too few rounds")])
+def test_a_stamp_of_rounds_that_were_not_steady_is_a_doubt(states: tuple[str, ...]) -> None:
+    found = judged(THEN, stamp(*states))
+    assert found.state == "holds"
+    assert "steady" in found.doubt
+
+
+def test_one_metric_that_is_not_steady_decides() -> None:
+    assert stamp("steady", "not steady", "too few rounds").state == "not steady"
+    assert stamp("steady", "too few rounds").state == "too few rounds"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        replace(THEN, smart_written_bytes=1001 * GIB),
+        replace(THEN, write_sectors=5_000_000 + GIB // 512),
+        replace(THEN, smart_written_bytes=1001 * GIB, boot_id="boot-2", write_sectors=3),
+    ],
+    ids=["the drive counts", "the kernel counts", "the drive counts over a restart"],
+)
+def test_writes_since_break_it_and_are_told_in_bytes(now: WriteHistory) -> None:
+    found = judged(now)
+    assert (found.state, found.written_since_bytes) == ("broken", GIB)
+    assert "1 GiB were written since" in found.doubt
+    assert found.covered  # what is written over is still written
+
+
+def test_a_few_writes_do_not_break_it() -> None:
+    assert judged(replace(THEN, write_sectors=5_000_000 + 60 * MIB // 512)).state == "holds"
+    assert judged(replace(THEN, write_sectors=5_000_000 + 70 * MIB // 512)).state == "broken"
+
+
+def test_a_deallocation_breaks_it_and_nothing_proves_its_blocks_written() -> None:
+    found = judged(replace(THEN, discard_sectors=108))
+    assert (found.state, found.covered) == ("broken", False)
+    assert "4 KiB were deallocated" in found.doubt
+
+
+def test_empty_blocks_break_it_even_where_no_counter_tells() -> None:
+    found = judged(replace(THEN, boot_id="boot-2"), full=False)
+    assert (found.state, found.covered) == ("broken", False)
+
+
+def test_after_a_restart_a_drive_without_a_log_cannot_tell() -> None:
+    found = judged(replace(NO_TOOL, boot_id="boot-2"), stamp(history=NO_TOOL))
+    assert found.state == "unknown"
+    assert "there is no nvme-cli" in found.doubt
+    assert found.written_since_bytes is None
+
+
+def test_a_device_number_that_was_used_anew_counts_anew() -> None:
+    found = judged(replace(NO_TOOL, diskseq="10"), stamp(history=NO_TOOL))
+    assert found.state == "unknown"
+
+
+def test_power_cycles_do_not_break_it_and_are_told() -> None:
+    found = judged(replace(THEN, power_cycles=9, boot_id="boot-2", write_sectors=0))
+    assert found.state == "holds"
+    assert "through 2 power cycles" in found.text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(DRIVE, serial="S2"),
+        replace(DRIVE, wwid="eui.01, nsid 2"),
+        replace(DRIVE, size_bytes=GIB),
+        replace(DRIVE, logical_block_bytes=4096),
+    ],
+)
+def test_a_stamp_of_another_drive_namespace_or_format_says_nothing(other: Binding) -> None:
+    found = judged(THEN, binding=other)
+    assert found.state == "none"
+    assert "another device" in found.text
+
+
+def test_coverage_that_was_not_proven_is_not_proven_later() -> None:
+    assert not judged(THEN, stamp(proven=False)).covered
+
+
+def test_a_device_without_any_name_cannot_be_bound() -> None:
+    nameless = Identity(
+        path="/dev/vdb",
+        real_path="/dev/vdb",
+        kind="block",
+        device_number="254:16",
+        inode=5,
+        size_bytes=GIB,
+    )
+    assert not can_be_bound(binding_of(nameless, 512))
+    assert can_be_bound(binding_of(replace(nameless, serial="X"), 512))
+
+
+def test_a_stamp_is_found_by_what_binds_it_and_not_by_another_drive(tmp_path: Path) -> None:
+    save_stamp(tmp_path, stamp())
+    assert find_stamp(tmp_path, DRIVE) == stamp()
+    assert find_stamp(tmp_path, replace(DRIVE, serial="S2")) is None
+    drop_stamp(tmp_path, DRIVE)
+    assert find_stamp(tmp_path, DRIVE) is None
+    drop_stamp(tmp_path, DRIVE)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', "\xff"])
+def test_a_stamp_that_is_damaged_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = save_stamp(tmp_path, stamp())
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(StoreError, match="cannot be used"):
+        find_stamp(tmp_path, DRIVE)
+
+
+def test_a_pipe_in_the_place_of_a_stamp_is_not_waited_for(tmp_path: Path) -> None:
+    path = stamp_path(tmp_path, DRIVE)
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="no record"):
+        find_stamp(tmp_path, DRIVE)
+
+
+def test_a_hostile_serial_makes_no_path(tmp_path: Path) -> None:
+    path = stamp_path(tmp_path, replace(DRIVE, serial="../../etc/x\n"))
+    assert path.parent == tmp_path / "stamps"
