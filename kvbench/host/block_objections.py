@@ -265,12 +265,13 @@ def _opened(machine: Machine, relatives: tuple[Block, ...]) -> Iterator[Objectio
     Root inside a container may not look at every process; there the kernel's claim must do.
     """
     numbers = frozenset(relative.number for relative in relatives)
-    found = processes.openers(machine, numbers=numbers)
+    characters = topology.pass_through_numbers(machine, relatives[0])
+    found = processes.openers(machine, numbers=numbers, characters=characters)
     for _ in range(_LOOKS_MORE):
         if not found.seen:
             break
         machine.pause(_LOOK_PAUSE_S)
-        found = processes.openers(machine, numbers=numbers)
+        found = processes.openers(machine, numbers=numbers, characters=characters)
     if found.seen:
         yield Objection(text=f"is open in {', '.join(found.seen)}", hint="end that program first")
     if found.hidden and not machine.is_root():

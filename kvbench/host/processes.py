@@ -64,9 +64,13 @@ class Openers(Struct, frozen=True, kw_only=True):
 
 
 def openers(
-    machine: Machine, *, numbers: frozenset[str] = frozenset(), file: tuple[str, int] | None = None
+    machine: Machine,
+    *,
+    numbers: frozenset[str] = frozenset(),
+    characters: frozenset[str] = frozenset(),
+    file: tuple[str, int] | None = None,
 ) -> Openers:
-    """Return who else has one of several devices, or a file, open."""
+    """Return who else has one of several block or character devices, or a file, open."""
     own = str(os.getpid())
     seen: list[str] = []
     hidden = 0
@@ -74,7 +78,7 @@ def openers(
         if pid == own:
             continue
         try:
-            found = _has_open(machine, pid, numbers, file)
+            found = _has_open(machine, pid, numbers, characters, file)
         except PermissionError:
             hidden += 1
             continue
@@ -85,7 +89,11 @@ def openers(
 
 
 def _has_open(
-    machine: Machine, pid: str, numbers: frozenset[str], file: tuple[str, int] | None
+    machine: Machine,
+    pid: str,
+    numbers: frozenset[str],
+    characters: frozenset[str],
+    file: tuple[str, int] | None,
 ) -> bool:
     for descriptor in machine.names_if_there(f"/proc/{pid}/fd"):
         try:
@@ -95,6 +103,8 @@ def _has_open(
                 continue
             raise
         if node.kind == "block" and node.number in numbers:
+            return True
+        if node.kind == "char" and node.number in characters:
             return True
         if node.kind == "file" and node.file_key == file:
             return True

@@ -132,7 +132,8 @@ def _users(name: str, machine: Machine) -> str:
     """Return who else has a device, its disk or its partitions open, and what is built on it."""
     device = topology.block_named(machine, name)
     numbers = frozenset(one.number for one in topology.family(machine, device))
-    openers = processes.openers(machine, numbers=numbers)
+    characters = topology.pass_through_numbers(machine, device)
+    openers = processes.openers(machine, numbers=numbers, characters=characters)
     users = (*openers.seen, *topology.holders(machine, device))
     if not users and openers.hidden:
         raise ValueError(f"{openers.hidden} processes do not show what they have open; run as root")

@@ -64,6 +64,19 @@ def family(machine: Machine, device: Block) -> tuple[Block, ...]:
     return device, *partitions(machine, device)
 
 
+def pass_through_numbers(machine: Machine, device: Block) -> frozenset[str]:
+    """Return the character devices through which commands reach a disk past its block device.
+
+    /dev/ng0n1 stands in sysfs beside nvme0n1; /dev/sg0 below the disk's SCSI device.
+    """
+    folder = PurePosixPath(whole_disk(machine, device).folder)
+    paths = [folder.with_name(f"ng{folder.name.removeprefix('nvme')}")]
+    generic = folder / "device/scsi_generic"
+    paths += [generic / name for name in machine.names_if_there(str(generic))]
+    texts = [machine.text_if_there(f"{path}/dev") for path in paths]
+    return frozenset(text.strip() for text in texts if text)
+
+
 def holders(machine: Machine, device: Block) -> tuple[str, ...]:
     """Return the names of what is built on a device: dm, md, bcache."""
     return tuple(machine.names(f"{device.folder}/holders"))

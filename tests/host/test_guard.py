@@ -269,6 +269,34 @@ def test_a_device_that_a_program_has_open_is_refused_by_name(
     assert "is open in qemu-system-x86 (pid 88)" in refusal(machine, disk).message
 
 
+def test_a_drive_that_a_program_reaches_by_its_character_node_is_refused(
+    machine: FakeMachine,
+) -> None:
+    drive = machine.add_disk("nvme0n1", "259:0")
+    part = machine.add_partition("nvme0n1", "nvme0n1p1", "259:1", 1)
+    machine.write("/sys/devices/pci/block/ng0n1/dev", "240:0\n")
+    machine.add_char("/dev/ng0n1", "240:0")
+    allowed(machine, part)
+    machine.process(88, [ROOT_MOUNT], comm="spdk")
+    machine.opens(88, "/dev/ng0n1")
+    assert "is open in spdk (pid 88)" in refusal(machine, part).message
+    assert "has partitions" in refusal(machine, drive).message
+
+
+def test_a_disk_that_a_program_reaches_by_its_scsi_node_is_refused(
+    machine: FakeMachine, disk: str
+) -> None:
+    machine.sysfs("sda", "device/scsi_generic/sg3/dev", "21:3\n")
+    machine.add_char("/dev/sg3", "21:3")
+    machine.add_char("/dev/sg4", "21:4")
+    machine.process(88, [ROOT_MOUNT], comm="sg_write")
+    machine.opens(88, "/dev/sg4")
+    allowed(machine, disk)
+    machine.process(89, [ROOT_MOUNT], comm="sg_write")
+    machine.opens(89, "/dev/sg3")
+    assert "is open in sg_write (pid 89)" in refusal(machine, disk).message
+
+
 def test_open_files_that_only_root_sees_are_not_guessed_at(machine: FakeMachine, disk: str) -> None:
     machine.process(88, [ROOT_MOUNT], comm="qemu")
     machine.opens(88, disk)
