@@ -124,6 +124,18 @@ METRICS: dict[str, Metric] = {
             meaning="bytes that the block device saw over the bytes of the workload (whole cell)",
         ),
         Metric(
+            name="device_latency_mean",
+            unit="s",
+            better="neither",
+            meaning="mean time of a request from the block layer down: its queues and the device",
+        ),
+        Metric(
+            name="host_latency_mean",
+            unit="s",
+            better="neither",
+            meaning="mean latency of an I/O less that: system call, file system, waking, reaping",
+        ),
+        Metric(
             name="read_amplification",
             unit="1",
             better="neither",

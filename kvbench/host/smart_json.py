@@ -22,11 +22,14 @@ _SMARTCTL_BITS = {
     6: "the drive's error log has entries",
     7: "the drive's self-test log has errors",
 }
-_RISES = (  # field, what its rise means
+# Counters, and what their rise means.
+RISES_OF_HEAT = (
     ("thermal_transitions", "{} thermal transitions"),
     ("throttled_s", "{} s throttled"),
     ("warning_temperature_min", "{} min over the warning temperature"),
     ("critical_temperature_min", "{} min over the critical temperature"),
+)
+RISES_OF_TROUBLE = (
     ("media_errors", "{} media errors"),
     ("unsafe_shutdowns", "{} unsafe shutdowns"),
 )
@@ -122,10 +125,14 @@ def parse_smartctl_identity(text: str) -> SmartctlIdentity:
     )
 
 
-def rises(before: SmartLog, after: SmartLog) -> tuple[str, ...]:
+def rises(
+    before: SmartLog,
+    after: SmartLog,
+    counters: tuple[tuple[str, str], ...] = (*RISES_OF_HEAT, *RISES_OF_TROUBLE),
+) -> tuple[str, ...]:
     """Return what of the drive's own counters rose, which spoils what was measured between."""
     found = []
-    for field, meaning in _RISES:
+    for field, meaning in counters:
         first, last = getattr(before, field), getattr(after, field)
         if first is not None and last is not None and last > first:
             found.append(meaning.format(last - first))

@@ -1,12 +1,12 @@
 """The asked-against-got checks as two lists, and the outcome that follows from them.
 
-Add a check by writing a small function in ``failures``, ``asked``, ``identities``, ``slowest`` or
-``device`` and naming it here.
+Add a check by writing a small function in ``failures``, ``asked``, ``identities``, ``slowest``,
+``device`` or ``health`` and naming it here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kvbench.measure import asked, condition, device, failures, identities, slowest
+from kvbench.measure import asked, condition, device, failures, health, identities, slowest
 from kvbench.measure.evidence import Evidence
 from kvbench.measure.model import Finding, Outcome
 from kvbench.store.records import CellRecord
@@ -48,6 +48,11 @@ CHECKS: tuple[Check, ...] = (
     condition.settled,
     device.page_cache,
     device.other_devices,
+    health.throttled,
+    health.retrained,
+    health.reset,
+    health.media_errors,
+    health.kernel_log,
     device.latency_section,
     device.said,
 )

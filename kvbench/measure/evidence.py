@@ -87,6 +87,7 @@ class Evidence(Struct, frozen=True, kw_only=True, eq=False):
     written: Written
     streams: tuple[StreamRows, ...]
     condition: Condition | None = None  # of a block device: is it as ``kvbench prepare`` left it
+    link_at_start: str | None = None  # the PCIe link when the run began: "8.0 GT/s x4"
 
     @property
     def cell(self) -> Cell:

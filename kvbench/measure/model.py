@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kvbench.host.health_model import RunHealth
 from kvbench.plan import Cell, Purpose
 from kvbench.store.records import EndRecord, RunRecord
 from kvbench.workload.schema import Role, SweepValue
@@ -109,3 +110,4 @@ class MeasuredRun(Struct, frozen=True, kw_only=True, eq=False):
     cells: tuple[MeasuredCell, ...]
     summaries: tuple[Summary, ...]
     damage: tuple[str, ...]
+    health: RunHealth | None = None

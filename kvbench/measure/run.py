@@ -1,8 +1,11 @@
 """A stored run -> a measured run.  Reads the archive; a cell that cannot be used says why."""
 
+from msgspec.structs import replace
+
 from kvbench.document import brief
 from kvbench.errors import CellFailed, StoreError
 from kvbench.fio import output
+from kvbench.measure import health
 from kvbench.measure.ceiling import host_ceilings, with_ceiling
 from kvbench.measure.checks import failures_of, findings_of, launch_failures, outcome_of
 from kvbench.measure.evidence import Evidence, gather
@@ -48,6 +51,7 @@ def _measured(archive: RunArchive) -> MeasuredRun:
         cells=measured,
         summaries=summarise(plan, measured),
         damage=archive.damage,
+        health=archive.health,
     )
 
 
@@ -67,7 +71,10 @@ def measure_cell(archived: ArchivedCell, record: RunRecord) -> MeasuredCell:
     except OSError as error:
         text = f"fio's output cannot be read: {error.strerror or error}"
         return _failed(archived, (*launch, Finding(check="output", severity="invalid", text=text)))
-    evidence = gather(archived.record, result, record.written)
+    evidence = replace(
+        gather(archived.record, result, record.written, record.condition),
+        link_at_start=health.link_of(record.facts),
+    )
     failures = launch + failures_of(evidence)
     requests = _requests(archived, evidence)
     findings = (
@@ -109,7 +116,7 @@ def _failed(archived: ArchivedCell, findings: tuple[Finding, ...]) -> MeasuredCe
     return MeasuredCell(
         cell=archived.record.cell,
         outcome="failed",
-        findings=findings,
+        findings=findings + health.of_failed(archived.record),
         measurements=(),
         histograms=(),
     )

@@ -23,6 +23,8 @@ from kvbench.workload.schema import Stream
 FIO_LAST_BIN_NS = 2**33 + 63 * 2**27 + 2**26
 
 NO_IO = "no I/O was done"
+PER_IO_SLACK = 0.05  # of requests per I/O: as many requests as I/Os
+TICKS_MS_MIN = 50  # fewer are too coarse for a mean
 
 _PERCENTILE_METRICS: dict[str, tuple[Metric, ...]] = {
     what: tuple(
@@ -191,10 +193,65 @@ def _device(
         values = (merged.io_bytes / merged.ios / request_bytes, request_bytes)
     for name, value in zip(names, values, strict=True):
         yield place.measured(name, value, none)
+    yield from _split(place, evidence, stream, merged, seen, reason)
     if stream.buffered:
         moved = merged.io_bytes * with_ramp(evidence)
         share = 100 * seen[1] / moved if seen is not None else None
         yield place.measured("device_byte_share", share, reason)
+
+
+def _split(
+    place: _Place,
+    evidence: Evidence,
+    stream: Stream,
+    merged: Merged,
+    seen: tuple[int, int] | None,
+    reason: str,
+) -> Iterator[Measurement]:
+    """Split the mean latency at the entry to the kernel's block layer.
+
+    The block layer's own mean is over the whole cell with its ramp.
+    """
+    below_s, none = None, reason
+    if seen is not None:
+        below_s, none = _below_s(place, evidence, stream, merged, seen)
+    above_s = None
+    if below_s is not None and merged.mean_ns is not None:
+        above_s = merged.mean_ns / NS_PER_S - below_s
+        if above_s < 0:  # the ramp was slower, or the counters are coarser than the difference
+            below_s = above_s = None
+            none = "the block layer's mean over the ramp and the cell is longer than fio's"
+    yield place.measured("device_latency_mean", below_s, none)
+    yield place.measured("host_latency_mean", above_s, none)
+
+
+def _below_s(
+    place: _Place, evidence: Evidence, stream: Stream, merged: Merged, seen: tuple[int, int]
+) -> tuple[float | None, str]:
+    """Return the mean time of a request from the block layer down, or why it does not compare."""
+    before, after = evidence.record.before, evidence.record.after
+    if before is None or after is None:
+        return None, "no counters of the device"
+    name = f"{place.direction}_ticks_ms"
+    first, last = getattr(before, name, None), getattr(after, name, None)
+    if first is None or last is None:
+        return None, "the times of the block layer were not kept"
+    if stream.buffered or not evidence.cell.direct:
+        return None, "the page cache stands between an I/O and the block layer"
+    if stream.barrier:
+        return None, "behind a barrier an I/O waits for its batch as well"
+    if merged.mean_ns is None:
+        return None, "fio measured no latency"
+    requests, size = seen
+    per_io = merged.io_bytes / merged.ios / (size / requests) if requests and size else 0.0
+    if abs(per_io - 1) > PER_IO_SLACK:
+        return (
+            None,
+            f"the block layer made {per_io:.2g} requests of an I/O, so times do not compare",
+        )
+    if last - first < TICKS_MS_MIN:
+        return None, f"the block layer counts milliseconds, and saw only {max(0, last - first)}"
+    return (last - first) / MS_PER_S / requests, ""
 
 
 def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int, int] | None, str]:

@@ -35,6 +35,8 @@ _LABELS = {
     "device_requests_per_io": "Device requests per I/O",
     "device_request_bytes": "Mean device request",
     "device_byte_share": "Bytes from the device",
+    "device_latency_mean": "Block layer and device",
+    "host_latency_mean": "Above the block layer",
     "read_amplification": "Read amplification",
     "host_ceiling_share": "Of host ceiling",
     "latency_p99_mixed_over_alone": "p99 mixed / alone",
