@@ -1,0 +1,127 @@
+"""kvbench prepare on real loop devices, and what later runs make of its stamp."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvbench.errors import ExitCode
+from tests.cli.program import SMALL, kvbench, needs_fio
+from tests.host.loops import call, fingerprint, loop_over, make_backing, needs_loops
+
+pytestmark = [pytest.mark.fio, pytest.mark.blockdev, needs_fio, needs_loops]
+QUICK = ("--passes", "1", "--round", "100ms", "--rounds", "5", "--quiet")
+
+
+def prepare(device: str, folder: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    return kvbench("prepare", device, "--destroy", device, "--yes", *QUICK, *more, cwd=folder)
+
+
+def condition(device: str, folder: Path) -> dict[str, Any]:
+    """Run a small workload and return what it says of the device's preparation."""
+    done = kvbench("run", device, "--workload", SMALL, "--repetitions", "1", "--json", cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    record = json.loads((Path(folder / json.loads(done.stdout)["folder"]) / "run.json").read_text())
+    found: dict[str, Any] = record["condition"]
+    found["written"] = record["written"]["state"]
+    return found
+
+
+def test_a_device_is_purged_filled_settled_and_a_later_run_knows(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "back"), "--direct-io=on") as device:
+        assert condition(device, tmp_path)["state"] == "none"
+        done = prepare(device, tmp_path, "--json")
+        told = json.loads(done.stdout)
+        made = told["preparation"]
+        expected = ExitCode.OK if told["state"] == "steady" else ExitCode.INCONCLUSIVE
+        assert done.returncode == expected, done.stderr
+        assert made["purge"]["method"] == "discard"
+        assert made["purge"]["verified"]
+        assert made["coverage"]["proven"]
+        assert [one["pattern"] for one in made["fills"]] == ["sequential", "random"]
+        assert all(len(metric["values"]) == 5 for metric in made["metrics"])
+        assert (tmp_path / told["folder"] / "prepare.json").exists()
+        assert "rounds" in Path(tmp_path / told["files"][0]).read_text()
+
+        after = condition(device, tmp_path)
+        assert (after["state"], after["written"], after["covered"]) == ("holds", "prepared", True)
+        assert after["steady"] == told["state"]
+        assert after["run_id"] == told["run_id"]
+
+        call("dd", "if=/dev/urandom", f"of={device}", "bs=1M", "count=4", "conv=fsync")
+        broken = condition(device, tmp_path)
+        assert (broken["state"], broken["written"]) == ("broken", "prepared")
+        assert "4 MiB were written since" in broken["text"]
+
+        call("blkdiscard", "--offset", "0", "--length", str(1 << 20), device)
+        bare = condition(device, tmp_path)
+        assert (bare["state"], bare["written"], bare["covered"]) == ("broken", "unproven", False)
+        assert "1 MiB were deallocated since" in bare["text"]
+
+
+def test_the_stamp_of_another_device_is_not_taken(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "one")) as device:
+        prepare(device, tmp_path)
+        assert list((tmp_path / "results" / "stamps").iterdir())
+    with loop_over(make_backing(tmp_path / "two")) as device:  # most likely the same name
+        assert condition(device, tmp_path)["state"] == "none"
+
+
+def test_nothing_is_written_without_destroy_named_and_confirmed(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        before = fingerprint(device)
+        for arguments in (
+            (device,),
+            (device, "--destroy", device),
+            (device, "--destroy", "/dev/null", "--yes"),
+            (device, "--destroy", str(tmp_path / "back"), "--yes"),
+        ):
+            done = kvbench("prepare", *arguments, cwd=tmp_path)
+            assert done.returncode == ExitCode.REFUSED, done.stderr
+            assert len(done.stderr.strip().splitlines()) <= 2
+        dry = kvbench("prepare", device, "--dry-run", cwd=tmp_path)
+        assert dry.returncode == ExitCode.OK
+        assert "64 MiB are written in 4 passes" in dry.stdout
+        assert fingerprint(device) == before
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--passes", "0"), "--passes"),
+        (("--rounds", "4"), "--rounds"),
+        (("--round", "1ns"), "--round"),
+        (("--workload", "iops-ladder"), "does not write"),
+        (("--workload", "map-span"), "does not write"),
+        (("--workload", "neighbour-matrix"), "several points"),
+        (("--workload", "nonesuch"), "nonesuch"),
+        (("--indirection-unit", "1000"), "--indirection-unit"),
+        (("--indirection-unit", "1GiB"), "--indirection-unit"),
+        (("--purge", "sanitize"), "whole NVMe drive"),
+        (("--purge", "format"), "whole NVMe namespace"),
+        (("--label", "a\nb"), "--label"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        before = fingerprint(device)
+        done = kvbench("prepare", device, "--destroy", device, "--yes", *arguments, cwd=tmp_path)
+        assert done.returncode == ExitCode.USAGE
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert fingerprint(device) == before
+
+
+def test_a_damaged_stamp_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        prepare(device, tmp_path)
+        (stamp,) = (tmp_path / "results" / "stamps").iterdir()
+        stamp.write_text("{")
+        done = kvbench("run", device, "--workload", SMALL, "--repetitions", "1", cwd=tmp_path)
+    assert done.returncode == ExitCode.OK, done.stdout
+    assert "cannot be used" in done.stderr
