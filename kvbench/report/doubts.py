@@ -19,6 +19,9 @@ PAGE_CACHE = (
     "no number here describes the device"
 )
 
+READ_BACK = "read-back"  # the check that compares what was read with what was written
+WRONG_MAX = 5  # cells that are told one by one
+
 SPAN_PERCENT_MIN = 90.0  # of the device; below it the report says how much was touched
 SUSTAINED_S_MIN = 60.0  # a shorter cell may live from a write cache or a cool controller
 
@@ -71,6 +74,8 @@ def list_doubts(run: MeasuredRun, marks: Marks) -> tuple[Doubt, ...]:
 
 def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
     plan = run.record.plan
+    for wrong in _wrong_data(run):
+        yield _bad(wrong)
     for damage in run.damage:
         yield _bad(f"part of the archive could not be read: {sentence(damage)}")
     if end := end_words(run):
@@ -172,7 +177,7 @@ def cells_words(count: int) -> str:
 def alerts(run: MeasuredRun) -> tuple[str, ...]:
     """Return what must be read before any number."""
     plan = run.record.plan
-    told = []
+    told = _wrong_data(run)
     if not plan.direct or run.record.written.state == "buffered":
         told.append(PAGE_CACHE)
     if plan.engine != "io_uring":
@@ -185,6 +190,19 @@ def alerts(run: MeasuredRun) -> tuple[str, ...]:
         parts = "1 part" if len(run.damage) == 1 else f"{len(run.damage)} parts"
         told.append(f"the archive is damaged: {parts} could not be read")
     return tuple(told)
+
+
+def _wrong_data(run: MeasuredRun) -> list[str]:
+    """Return a sentence for each cell that read other data than was written."""
+    found = [
+        f"WRONG DATA: cell {short(cell.cell.cell_id)}, {short(cell.cell.workload)}/"
+        f"{short(finding.stream or '')}: {sentence(finding.text)}"
+        for cell in run.cells
+        for finding in cell.findings
+        if finding.check == READ_BACK
+    ]
+    more = [f"WRONG DATA in {len(found) - WRONG_MAX} more cells"] if len(found) > WRONG_MAX else []
+    return found[:WRONG_MAX] + more
 
 
 def _unproven(run: MeasuredRun) -> str:
