@@ -15,7 +15,7 @@ The rooms, top to bottom; a room imports only from rooms above it (``tests/test_
     target    make, fill and prove the file under test
     store     results/ on disk
     measure   raw records -> numbers with their doubts
-    integrity is what was written still there: what a target must hold, and what it holds
+    integrity  is what was written still there: what a target must hold, and what it holds
     session   the only loop with effects: guard, launch, store, next cell
     prepare   purge, fill and settle a device; a record of its state
     compare   two or more measured runs -> what differs, and what may be concluded

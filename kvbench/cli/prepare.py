@@ -14,9 +14,6 @@ from kvbench.cli.prepare_words import (
     Todo,
     cost_words,
     describe,
-    fill_words,
-    preparation_lines,
-    round_words,
 )
 from kvbench.cli.taking import (
     check_engine_works,
@@ -52,6 +49,7 @@ from kvbench.store.write import RunWriter, write_derived
 from kvbench.units import (
     format_bandwidth,
     format_clock,
+    format_size,
     parse_duration,
     parse_size,
 )
@@ -180,7 +178,9 @@ def execute(arguments: argparse.Namespace) -> int:
                     on_tick=_Progress(arguments, name, one.size_bytes).tick,
                 )
             )
-            _tell(arguments, fill_words(name, fills[-1]))
+            took = fills[-1]
+            rate = format_bandwidth(took.written_bytes / took.wall_s)
+            _tell(arguments, f"{name}: {format_size(took.written_bytes)}, {rate}")
         covered = coverage(identity, fills, arguments.seed)
         _tell(arguments, covered.text)
         written = Written(state="prepared" if covered.proven else "unproven", reason=covered.text)
@@ -309,6 +309,7 @@ def _rounds(
     stop: threading.Event,
 ) -> tuple[EndRecord, tuple[SteadyMetric, ...]]:
     from kvbench.cli.live import LiveView
+    from kvbench.report.preparation import round_words
 
     def tell(number: int, metrics: tuple[SteadyMetric, ...]) -> None:
         _tell(arguments, round_words(number, metrics))
@@ -336,8 +337,10 @@ def _report(arguments: argparse.Namespace, preparation: Preparation, folder: Pat
             }
         )
     else:
-        print("\n".join(preparation_lines(preparation)))
-        print(f"report  {files[0]}")
+        shown = reported.view.preparation
+        for term, words in shown.facts if shown is not None else ():
+            print(f"{term:<14}{words}")
+        print(f"report        {files[0]}")
     if reported.exit_code is not ExitCode.OK:
         return int(reported.exit_code)
     settled = preparation.state == "steady" and preparation.coverage.proven

@@ -1,19 +1,13 @@
-"""What ``kvbench prepare`` will do, and what it did, in words.  Pure."""
+"""What ``kvbench prepare`` will do, in words.  Pure."""
 
 from msgspec import Struct
 
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.prepare.fill import Pass
-from kvbench.stats.steady import RANGE_SHARE_MAX, SLOPE_SHARE_MAX, WINDOW_ROUNDS
-from kvbench.store.preparation import (
-    STATE_WORDS,
-    FillPass,
-    Preparation,
-    PurgeMethod,
-    SteadyMetric,
-)
-from kvbench.units import format_bandwidth, format_clock, format_size, format_time, format_value
+from kvbench.stats.steady import WINDOW_ROUNDS
+from kvbench.store.preparation import PurgeMethod
+from kvbench.units import format_bandwidth, format_clock, format_size
 
 ASSUMED_BYTES_PER_S = 1e9
 
@@ -60,53 +54,3 @@ def describe(todo: Todo, identity: Identity) -> list[str]:
         f"rounds      {workload.name}: {workload.summary}",
         f"cost        {cost_words(todo)}",
     ]
-
-
-def fill_words(name: str, done: FillPass) -> str:
-    """Return how a pass went."""
-    rate = done.written_bytes / done.wall_s if done.wall_s > 0 else 0.0
-    return (
-        f"{name}: {format_size(done.written_bytes)} in {format_time(done.wall_s)} "
-        f"({format_bandwidth(rate)})"
-    )
-
-
-def round_words(number: int, metrics: tuple[SteadyMetric, ...]) -> str:
-    """Return what one more round shows."""
-    parts = []
-    for metric in metrics:
-        last = metric.values[-1]
-        shown = "no value" if last is None else format_value(last, metric.unit)
-        parts.append(f"{metric.metric} {shown} ({steady_words(metric)})")
-    return f"round {number}: {', '.join(parts)}"
-
-
-def steady_words(metric: SteadyMetric) -> str:
-    """Return what the criterion says of a metric, with its numbers."""
-    if metric.state == "too few rounds":
-        have = len(metric.values) - metric.first_round + 1
-        return f"{have} of {WINDOW_ROUNDS} rounds"
-    if metric.range_share is None or metric.slope_share is None:
-        return metric.state
-    return (
-        f"{metric.state}: range {100 * metric.range_share:.1f} % of "
-        f"{100 * RANGE_SHARE_MAX:.0f} %, slope {100 * metric.slope_share:+.1f} % of "
-        f"{100 * SLOPE_SHARE_MAX:.0f} %"
-    )
-
-
-def preparation_lines(preparation: Preparation) -> list[str]:
-    """Return the summary of a preparation, as lines."""
-    lines = [f"purge       {preparation.purge.text}"]
-    lines += [f"fill        {fill_words(f'{one.pattern} pass', one)}" for one in preparation.fills]
-    lines.append(f"coverage    {preparation.coverage.text}")
-    for metric in preparation.metrics:
-        mean = "" if metric.mean is None else f"mean {format_value(metric.mean, metric.unit)}, "
-        why = f" ({metric.reason})" if metric.reason else ""
-        lines.append(f"{metric.metric:<16}{mean}{steady_words(metric)}{why}")
-    rounds = max((len(metric.values) for metric in preparation.metrics), default=0)
-    lines.append(
-        f"state       prepared {STATE_WORDS[preparation.state]}, {rounds} rounds of "
-        f"{format_time(preparation.round_s)} of {preparation.workload}"
-    )
-    return lines

@@ -48,7 +48,7 @@ def read_and_measure(folder: Path, asked: Asked | None = None) -> Reported:
     run = measure_run(archive)
     jobs = {cell.record.cell.cell_id: cell.job_text() for cell in archive.cells}
     judgement = judged(run)
-    shown = view.build(run, jobs, judgement, subject)
+    shown = view.build(run, jobs, judgement, subject, archive.preparation)
     return Reported(archive=archive, run=run, judgement=judgement, view=shown)
 
 

@@ -159,7 +159,9 @@ def _discard(identity: Identity, stop: threading.Event) -> None:
         os.close(descriptor)
 
 
-def _format(identity: Identity, abilities: EraseAbilities, folder: Path, stop: threading.Event) -> None:
+def _format(
+    identity: Identity, abilities: EraseAbilities, folder: Path, stop: threading.Event
+) -> None:
     """Erase user data; without a format named, nvme-cli keeps the LBA format that is in use."""
     _nvme(
         (abilities.nvme_tool, "format", identity.real_path, "--ses=1", "--force"),

@@ -19,6 +19,8 @@ def render(view: ReportView) -> str:
     figures = [figure for role in view.roles for figure in role.figures]
     if view.reload is not None and view.reload.figure is not None:
         figures.append(view.reload.figure)
+    if view.preparation is not None and view.preparation.figure is not None:
+        figures.append(view.preparation.figure)
     return (
         environment()
         .get_template(TEMPLATE)

@@ -231,6 +231,14 @@ class ReloadView(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]  # the answer in a sentence per drawn line, for a terminal
 
 
+class PreparationView(Struct, frozen=True, kw_only=True):
+    """What ``kvbench prepare`` did; without two rounds there is no figure."""
+
+    words: str  # the state in one line
+    facts: tuple[tuple[str, str], ...]  # (what, how it went), in order
+    figure: Figure | None
+
+
 class RoleView(Struct, frozen=True, kw_only=True):
     """One role with its tables and figures."""
 
@@ -319,3 +327,4 @@ class ReportView(Struct, frozen=True, kw_only=True):
     repeat: tuple[FactView, ...]
     cards: tuple[CardView, ...] = ()  # role cards, held against the run
     controller: tuple[ControllerView, ...] = ()
+    preparation: PreparationView | None = None

@@ -22,6 +22,7 @@ from kvbench.report.model import (
     RoleView,
 )
 from kvbench.report.points import Index
+from kvbench.report.preparation import preparation_view
 from kvbench.report.reload import reload_view
 from kvbench.report.roles import card_views, controller_views
 from kvbench.report.sweeps import sweep_figures
@@ -33,6 +34,7 @@ from kvbench.report.words import (
     short,
     visible,
 )
+from kvbench.store.preparation import Condition, Preparation
 from kvbench.units import format_clock, format_size
 from kvbench.workload.schema import ROLES, Role
 
@@ -51,6 +53,7 @@ def build(
     jobs: Mapping[str, str],
     judgement: Judgement | None = None,
     subject: Subject | None = None,
+    preparation: Preparation | None = None,
 ) -> ReportView:
     """Return the report of ``run``.
 
@@ -59,6 +62,7 @@ def build(
         jobs: cell id -> the exact job text that fio was given.
         judgement: the run held against the role cards; None shows no card.
         subject: whose KV cache is reloaded or recomputed; None asks no such question.
+        preparation: what was done to the target, where this run prepared it.
     """
     index = Index(run)
     marks = collect_marks(run)
@@ -82,6 +86,7 @@ def build(
         repeat=_repeat(run),
         cards=card_views(judgement or Judgement()),
         controller=controller_views(judgement or Judgement()),
+        preparation=preparation_view(preparation) if preparation is not None else None,
     )
 
 
@@ -136,6 +141,7 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
             known=record.written.state != "unproven",
             reason=sentence(record.written.reason),
         ),
+        *_condition(record.condition),
         FactView(name="I/O", value="O_DIRECT" if plan.direct else "page cache", known=True),
         FactView(name="engine", value=plan.engine, known=True),
     ]
@@ -155,6 +161,19 @@ def _facts(run: MeasuredRun) -> tuple[FactGroup, ...]:
         FactGroup(title="Target", facts=tuple(target)),
         FactGroup(title="Host", facts=tuple(host)),
     )
+
+
+def _condition(condition: Condition | None) -> Iterator[FactView]:
+    """Yield whether a block device still is as it was prepared."""
+    if condition is not None:
+        yield FactView(
+            name="preparation",
+            value={"holds": "holds", "broken": "no longer holds", "unknown": "unknown"}.get(
+                condition.state, "no record"
+            ),
+            known=condition.state in ("holds", "broken"),
+            reason=sentence(condition.text),
+        )
 
 
 def _of_target(fact: Fact) -> bool:

@@ -17,6 +17,7 @@ from kvbench.errors import StoreError
 from kvbench.host.health_model import RunHealth
 from kvbench.plan import Cell
 from kvbench.store import layout
+from kvbench.store.preparation import Preparation
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
 from kvbench.units import GIB, MIB
 
@@ -26,7 +27,7 @@ OUTPUT_BYTES_MAX = 256 * MIB
 LOG_BYTES_MAX = 16 * GIB  # a day of barriers fills some GiB, and they are not read as one text
 WINDOW_LOG_BYTES_MAX = 256 * MIB  # a day of windows fills 70 MiB
 
-_Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord, RunHealth)
+_Record = TypeVar("_Record", RunRecord, CellRecord, EndRecord, RunHealth, Preparation)
 
 
 class _Versioned(Struct):
@@ -77,6 +78,7 @@ class RunArchive(Struct, frozen=True, kw_only=True):
     cells: tuple[ArchivedCell, ...]
     damage: tuple[str, ...]
     health: RunHealth | None = None  # None: no drive was looked at
+    preparation: Preparation | None = None  # of a run that prepared its target
 
 
 def read_run(folder: Path) -> RunArchive:
@@ -85,17 +87,23 @@ def read_run(folder: Path) -> RunArchive:
     Raises:
         StoreError: there is no run, or its ``run.json`` cannot be used.
     """
-    record = _decode(folder / layout.RUN_FILE, RunRecord)
+    record = read_record(folder / layout.RUN_FILE, RunRecord)
     damage: list[str] = []
     end = None
     if os.path.lexists(folder / layout.END_FILE):
         try:
-            end = _decode(folder / layout.END_FILE, EndRecord)
+            end = read_record(folder / layout.END_FILE, EndRecord)
         except StoreError as error:
             damage.append(str(error))
     health = None
     try:
         health = read_health(folder)
+    except StoreError as error:
+        damage.append(str(error))
+    preparation = None
+    try:
+        if os.path.lexists(folder / layout.PREPARATION_FILE):
+            preparation = read_record(folder / layout.PREPARATION_FILE, Preparation)
     except StoreError as error:
         damage.append(str(error))
     planned = {cell.cell_id: cell for cell in record.plan.cells}
@@ -120,6 +128,7 @@ def read_run(folder: Path) -> RunArchive:
         cells=tuple(cells),
         damage=tuple(damage),
         health=health,
+        preparation=preparation,
     )
 
 
@@ -130,7 +139,7 @@ def read_health(folder: Path) -> RunHealth | None:
         StoreError: what is there cannot be used.
     """
     path = folder / layout.HEALTH_FILE
-    return _decode(path, RunHealth) if os.path.lexists(path) else None
+    return read_record(path, RunHealth) if os.path.lexists(path) else None
 
 
 def find_run(results: Path, name: str) -> Path:
@@ -186,7 +195,7 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
     Raises:
         StoreError: it cannot be used, or is not the one that the plan has there.
     """
-    record = _decode(folder / layout.CELL_FILE, CellRecord)
+    record = read_record(folder / layout.CELL_FILE, CellRecord)
     if record.cell.cell_id != folder.name:
         raise StoreError(
             f"is the record of cell {found(record.cell.cell_id)}, not of this folder's",
@@ -275,8 +284,12 @@ def _unreadable(path: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot be read: {error.strerror or error}", where=where)
 
 
-def _decode(path: Path, kind: type[_Record]) -> _Record:
-    """Return the record in ``path``, or say precisely what is wrong with it."""
+def read_record(path: Path, kind: type[_Record]) -> _Record:
+    """Return the record in ``path``.
+
+    Raises:
+        StoreError: it is not there or cannot be used; the message says precisely why.
+    """
     shown = printable(str(path))
     try:
         raw = read_regular(path, RECORD_BYTES_MAX)

@@ -9,9 +9,8 @@ import msgspec
 from kvbench.errors import StoreError
 from kvbench.store.layout import STAMPS_FOLDER, fit_label
 from kvbench.store.preparation import Binding, Preparation
+from kvbench.store.read import read_record
 from kvbench.store.write import write_derived
-
-STAMP_BYTES_MAX = 1_000_000
 
 
 def stamp_path(results: Path, binding: Binding) -> Path:
@@ -64,27 +63,7 @@ def find_stamp(results: Path, binding: Binding) -> Preparation | None:
         StoreError: there is one, and it cannot be used.
     """
     path = stamp_path(results, binding)
-    if not os.path.lexists(path):
-        return None
-    return read_preparation(path)
-
-
-def read_preparation(path: Path) -> Preparation:
-    """Return a stored preparation.
-
-    Raises:
-        StoreError: it cannot be read, or is none.
-    """
-    try:
-        if not path.is_file() or path.stat().st_size > STAMP_BYTES_MAX:
-            raise StoreError("is no record of a preparation", where=str(path))
-        return msgspec.json.decode(path.read_bytes(), type=Preparation)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"this record of a preparation cannot be used: {error}",
-            where=str(path),
-            hint="remove it, and prepare the device again",
-        ) from error
+    return read_record(path, Preparation) if os.path.lexists(path) else None
 
 
 def encode(preparation: Preparation) -> bytes:

@@ -191,7 +191,7 @@ def test_a_stamp_is_found_by_what_binds_it_and_not_by_another_drive(tmp_path: Pa
 def test_a_stamp_that_is_damaged_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = save_stamp(tmp_path, stamp())
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match=r"damaged|missing"):
         find_stamp(tmp_path, DRIVE)
 
 
@@ -199,7 +199,7 @@ def test_a_pipe_in_the_place_of_a_stamp_is_not_waited_for(tmp_path: Path) -> Non
     path = stamp_path(tmp_path, DRIVE)
     path.parent.mkdir()
     os.mkfifo(path)
-    with pytest.raises(StoreError, match="no record"):
+    with pytest.raises(StoreError, match=r"regular file|cannot be"):
         find_stamp(tmp_path, DRIVE)
 
 
