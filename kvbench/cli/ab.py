@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kvbench.cli import gate as gate_verb
 from kvbench.cli import output
 from kvbench.cli.live import LiveView
-from kvbench.cli.options import Choice, add_plan_arguments, choose, spec_of
+from kvbench.cli.options import Choice, add_plan_arguments, choose, may_write, spec_of
 from kvbench.cli.outputs import check_outputs
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
@@ -317,7 +317,7 @@ def _ready(
         check_mode(choice.plan, identity)
         check_engine_works(choice.plan, tool, identity)
         condition = condition_of(arguments.results, identity)
-        allowed = arguments.destroy is not None
+        allowed = may_write(arguments, own_file=choice.plan.target.own_file)
         written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         if stop.is_set():
             raise Interrupted("interrupted before the first cell", where=identity.real_path)

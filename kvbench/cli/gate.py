@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--destroy", metavar="TARGET", help="with --rerun: TARGET again, allows writing to it"
     )
+    parser.set_defaults(read_only=False)  # without --destroy a rerun writes to no named target
     again.add_argument("--yes", action="store_true", help="with --destroy: do not ask")
     again.add_argument("--quiet", action="store_true", help="with --rerun: no progress")
     output.add_json_argument(parser)

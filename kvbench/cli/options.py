@@ -118,6 +118,12 @@ def add_plan_arguments(parser: argparse.ArgumentParser, default_suite: str = DEF
         metavar="TARGET",
         help="the same TARGET again: allows writing to it, which destroys what it holds",
     )
+    where.add_argument(
+        "--read-only",
+        action="store_true",
+        help="write nothing to any target, not even to kvbench's own file, which must be there "
+        "and filled; workloads that write are left out",
+    )
 
 
 def add_kv_arguments(group: argparse._ArgumentGroup) -> None:
@@ -177,6 +183,8 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
             )
     if arguments.destroy is not None and arguments.target is None:
         raise UsageError("--destroy needs TARGET, named twice", where=arguments.destroy)
+    if arguments.read_only and arguments.destroy is not None:
+        raise UsageError("--read-only and --destroy contradict each other")
     spec, identity, default = _target(arguments, span)
     plan = make_plan(
         workloads,
@@ -186,7 +194,7 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
         seed=arguments.seed,
         engine=arguments.engine,
         direct=not arguments.buffered,
-        may_write=spec.own_file or arguments.destroy is not None,
+        may_write=may_write(arguments, own_file=spec.own_file),
         huge_pages_free=None if only_shown else probe.huge_pages_free(),
         why_not_contiguous="" if only_shown else probe.why_not_contiguous(),
         runtime_s=runtime,
@@ -194,6 +202,11 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
     )
     plan = replace(plan, until_precise=_until_precise(arguments))
     return Choice(plan=plan, identity=identity, default_target=default)
+
+
+def may_write(arguments: argparse.Namespace, *, own_file: bool) -> bool:
+    """Return whether the target may be written: kvbench's own file, or what was named twice."""
+    return (own_file or arguments.destroy is not None) and not arguments.read_only
 
 
 def _until_precise(arguments: argparse.Namespace) -> float | None:

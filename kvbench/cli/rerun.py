@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kvbench.cli import output
-from kvbench.cli.options import Choice, spec_of
+from kvbench.cli.options import Choice, may_write, spec_of
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
     check_engine_works,
@@ -77,7 +77,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
         check_mode(plan, identity)
         check_memory(plan)
         check_engine_works(plan, tool, identity)
-        allowed = arguments.destroy is not None
+        allowed = may_write(arguments, own_file=plan.target.own_file)
         condition = condition_of(arguments.results, identity)
         written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         record = record_of(

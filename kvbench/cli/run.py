@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kvbench.cli import output
-from kvbench.cli.options import add_plan_arguments, choose
+from kvbench.cli.options import add_plan_arguments, choose, may_write
 from kvbench.cli.plan import decides_words, describe
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
@@ -76,7 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
             output.advise(f"decides: {decides_words(plan)}")
         check_mode(plan, identity)
         check_engine_works(plan, tool, identity)
-        allowed = arguments.destroy is not None
+        allowed = may_write(arguments, own_file=plan.target.own_file)
         condition = condition_of(arguments.results, identity)
         written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         record = record_of(arguments, plan, identity, written, tool, condition=condition)

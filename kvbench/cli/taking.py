@@ -55,6 +55,12 @@ def take_target(choice: Choice, arguments: argparse.Namespace, held: ExitStack) 
     plan = choice.plan
     path = Path(plan.target.path)
     if choice.default_target and target.size_there(path) < plan.target.size_bytes:
+        if arguments.read_only:
+            raise UsageError(
+                "kvbench's own file is not there, or too small, and --read-only forbids making it",
+                where=str(path),
+                hint="name a TARGET, or run once without --read-only",
+            )
         if path.exists():
             with lease.hold(guard.check_readable(str(path)), exclusive=False):
                 pass  # in use by another run: this raises before that run's target is replaced
@@ -187,7 +193,7 @@ def written_state(
         )
     span = _span_bytes(plan, identity)
     proof = target.prove(path, span, direct=True)
-    if proof.state != "proven" and (plan.target.own_file or allowed):
+    if proof.state != "proven" and allowed:
         output.advise(f"filling {path} with incompressible data ({format_size(span)})")
         if stop.is_set():
             raise Interrupted("interrupted, nothing was written", where=str(path))

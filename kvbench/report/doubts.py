@@ -1,7 +1,7 @@
 """What makes a result doubtful, worst first, and the marks beside the numbers concerned.  Pure."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from string import ascii_lowercase
 
@@ -103,6 +103,11 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         yield Doubt(level="doubt", text=sentence(caveat))
     for skipped in plan.skipped:
         text = f"workload {short(skipped.workload)} was not run: {sentence(skipped.reason)}"
+        yield Doubt(level="note", text=text)
+    for name, count in Counter(one.cell.workload for one in plan.unsupported).items():
+        reason = next(one.reason for one in plan.unsupported if one.cell.workload == name)
+        points = "1 point" if count == 1 else f"{count} points"
+        text = f"not supported here: {points} of {short(name)}, e.g. {sentence(reason)}"
         yield Doubt(level="note", text=text)
     for scaled in plan.scaled:
         text = (

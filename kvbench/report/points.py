@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kvbench.measure.model import IoDirection, MeasuredCell, MeasuredRun, Summary
 from kvbench.plan import Cell
+from kvbench.report.words import sentence
 from kvbench.workload.schema import Stream, SweepValue, Workload
 from kvbench.workload.subject import PEAK
 
@@ -25,6 +26,7 @@ class Point(Struct, frozen=True, eq=False):
     cell: Cell
     planned: tuple[str, ...]  # cell ids
     measured: tuple[MeasuredCell, ...]
+    unsupported: str = ""  # why this target cannot do it
 
     @property
     def used(self) -> tuple[MeasuredCell, ...]:
@@ -38,6 +40,8 @@ class Point(Struct, frozen=True, eq=False):
 
     def missing_words(self) -> tuple[str, str]:
         """Return what stands for a number that is not there, and why."""
+        if self.unsupported:
+            return "not supported here", self.unsupported
         if not self.measured:
             return "not run", "no cell of this point is in the archive"
         if not self.used:
@@ -89,7 +93,16 @@ class Index:
         for cell in self.run.record.plan.cells:
             if cell.workload == workload.name and cell.purpose == "measure":
                 cells[cell.point_id].append(cell)
+        cannot = {
+            one.cell.point_id: one
+            for one in self.run.record.plan.unsupported
+            if one.cell.workload == workload.name and one.cell.purpose == "measure"
+        }
+        cells |= {point_id: [one.cell] for point_id, one in cannot.items()}
         for group in sorted(cells.values(), key=lambda group: _place(workload, group[0])):
+            if group[0].point_id in cannot:
+                yield Point(group[0], (), (), sentence(cannot[group[0].point_id].reason))
+                continue
             ordered = sorted(group, key=lambda cell: cell.repetition)
             ids = tuple(cell.cell_id for cell in ordered)
             found = tuple(self.measured[i] for i in ids if i in self.measured)

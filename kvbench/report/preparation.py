@@ -69,7 +69,8 @@ def _metric_words(metric: SteadyMetric) -> str:
     if metric.mean is not None:
         last = metric.first_round + WINDOW_ROUNDS - 1
         window = f"mean {_value(metric, metric.mean)} of rounds {metric.first_round} to {last}, "
-    why = f" ({sentence(metric.reason)})" if metric.reason else ""
+    short_of = metric.state == "too few rounds" and metric.reason
+    why = f" ({sentence(metric.reason)})" if short_of else ""
     return f"{window}{steady_words(metric)}{why}"
 
 

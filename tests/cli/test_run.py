@@ -25,6 +25,7 @@ from kvbench.units import MIB
 from kvbench.workload.roles import CONTROLLER_KEYS
 from tests import direct_io
 from tests.cli.program import ENVIRONMENT, LONG, SMALL, WRITES, command, kvbench, needs_fio
+from tests.host.loops import fingerprint
 
 RUN_SMALL = ("run", "--workload", SMALL, "--span", "64MiB")
 
@@ -652,3 +653,25 @@ def test_a_signal_while_filling_ends_it_soon(folder: Path) -> None:
     assert process.returncode == ExitCode.INTERRUPTED, errors
     assert fios_on(folder) == []
     (folder / "results" / "target.dat").unlink()
+
+
+def test_read_only_makes_no_file_and_contradicts_destroy(tmp_path: Path) -> None:
+    none = kvbench("run", "--read-only", "--workload", SMALL, cwd=tmp_path)
+    assert none.returncode == ExitCode.USAGE
+    assert "--read-only forbids making it" in none.stderr
+    both = kvbench("run", "x", "--destroy", "x", "--read-only", cwd=tmp_path)
+    assert both.returncode == ExitCode.USAGE
+    assert not list(tmp_path.iterdir())
+
+
+def test_read_only_leaves_out_what_writes_and_changes_no_byte(folder: Path) -> None:
+    first = kvbench("run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "1", cwd=folder)
+    assert first.returncode == ExitCode.OK, first.stderr
+    target = folder / "results" / "target.dat"
+    before = fingerprint(target)
+    arguments = ("--workload", SMALL, "--workload", WRITES, "--span", "64MiB", "--repetitions", "1")
+    done = kvbench("run", *arguments, "--read-only", "--json", cwd=folder)
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert fingerprint(target) == before
+    plan = json.loads(kvbench("plan", *arguments, "--read-only", "--json", cwd=folder).stdout)
+    assert [one["workload"] for one in plan["plan"]["skipped"]] == ["writes"]
