@@ -28,7 +28,8 @@ _TROUBLE = re.compile(
 # A controller that comes back says harmless things at this level ("Shutdown timeout set to ...").
 _TROUBLE_OF_INFO = re.compile(
     r"I/O error|resetting|reset controller|timed out|timeout, |removed|device lost|not ready|"
-    r"medium error|thrott|link is down",
+    r"medium error|thrott|link is down|"
+    r"default/read/poll queues",  # all that NVMe says of a reset that somebody asked for
     re.IGNORECASE,
 )
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

@@ -73,6 +73,10 @@ def device_bytes(evidence: Evidence) -> Iterator[Finding]:
     record = evidence.record
     if not evidence.measures_target or not evidence.cell.direct:
         return
+    if record.before is not None and record.after is None:
+        text = "the device went away while the cell ran: the kernel counts for it no more"
+        yield Finding(check="device-gone", severity="invalid", text=text)
+        return
     if record.device is None or record.before is None or record.after is None:
         text = "no counters of the device, so whether the I/O reached it cannot be checked"
         yield Finding(check="device-counters", severity="note", text=text)

@@ -272,6 +272,14 @@ def test_the_device_must_see_the_bytes_that_fio_moved() -> None:
     assert found(with_device(writes, write_bytes=30_000_000)) == {"device-counters"}
 
 
+def test_a_device_that_went_away_makes_the_cell_invalid() -> None:
+    given = with_device(evidence(cell(stream()), job(read=direction())), read_bytes=40_960_000)
+    record = structs.replace(given.record, after=None)
+    assert found(structs.replace(given, record=record)) == {"device-gone"}
+    unknown = structs.replace(record, before=None)
+    assert found(structs.replace(given, record=unknown)) == set()
+
+
 def test_the_page_cache_is_doubted_and_its_hits_are_not_held_against_the_device() -> None:
     given = evidence(cell(stream(), direct=False), job(read=direction()))
     assert found(with_device(given, read_bytes=0), "doubt") == {"page-cache"}
