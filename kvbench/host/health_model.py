@@ -10,7 +10,7 @@ from kvbench.host.ocp import LatencyMonitor, SmartExtended
 from kvbench.host.smart_json import SmartLog
 
 
-class HealthSample(Struct, frozen=True, kw_only=True):
+class HealthSample(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One look at the drive during a cell; ``at_s`` counts from the start of its launch."""
 
     at_s: float
@@ -30,7 +30,7 @@ class KernelLine(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class CellHealth(Struct, frozen=True, kw_only=True):
+class CellHealth(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was seen of the drive around and during one cell.
 
     The first sample is from before the launch and the last from after its end.  The SMART logs
@@ -45,7 +45,7 @@ class CellHealth(Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
 
-class DriveHealth(Struct, frozen=True, kw_only=True):
+class DriveHealth(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a drive told at one moment, on its standard and its OCP log pages."""
 
     at: str  # ISO 8601, UTC
@@ -55,7 +55,7 @@ class DriveHealth(Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
 
-class SessionHealth(Struct, frozen=True, kw_only=True):
+class SessionHealth(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A drive before and after one session of a run; ``after`` is None while it goes on.
 
     ``kernel`` has lines that came between two cells.
