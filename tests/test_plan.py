@@ -206,6 +206,25 @@ def test_blocks_below_the_devices_own_are_skipped(mix: tuple[BlockShare, ...]) -
     assert f"{shares[-1].size_bytes} B blocks are not a multiple" in got.skipped[0].reason
 
 
+def test_a_point_below_the_devices_own_block_keeps_its_place_and_the_others_run() -> None:
+    sizes = SweepAxis(stream="reads", field="block_size", values=(512, 2048, 4096, 8192))
+    target = msgspec.structs.replace(a_target(), logical_block_bytes=4096)
+    got = plan(a_workload(sweep=(sizes,)), target=target)
+    assert not got.skipped
+    asked = [cell.parameters["block_size"] for cell in got.cells if cell.purpose == "measure"]
+    assert set(asked) == {4096, 8192}
+    told = [(one.cell.parameters["block_size"], one.reason) for one in got.unsupported]
+    assert [size for size, _ in told] == [512, 2048]
+    assert told[0][1] == "its 512 B blocks are not a multiple of the device's 4096 B logical block"
+
+
+def test_starts_below_the_devices_own_block_are_not_asked_for() -> None:
+    target = msgspec.structs.replace(a_target(), logical_block_bytes=4096)
+    aligned = of(a_stream(align_bytes=4608), name="aligned")
+    got = plan(aligned, of(a_stream(), name="good"), target=target)
+    assert "its start of 4608 B is not a multiple" in got.skipped[0].reason
+
+
 def test_a_plan_with_nothing_to_run_says_why() -> None:
     with pytest.raises(UsageError, match="nothing to run: tenants: it writes"):
         plan(TENANTS, may_write=False)

@@ -123,6 +123,10 @@ def describe(plan: Plan) -> list[str]:
     ceilings = sum(cell.purpose == "ceiling" for cell in plan.cells)
     if ceilings:
         lines.append(f"host ceiling: {ceilings} cells, once, on fio's null engine")
+    lines += [
+        f"unsupported {one.cell.workload}: {describe_point(one.cell)}: {one.reason}"
+        for one in plan.unsupported
+    ]
     lines += [f"fitted      {scaled.workload}: {scaled.text}" for scaled in plan.scaled]
     lines += [f"skipped     {skipped.workload}: {skipped.reason}" for skipped in plan.skipped]
     return lines

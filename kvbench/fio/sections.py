@@ -230,6 +230,7 @@ def _verify(stream: Stream, cell: Cell) -> list[Option]:
         Option("verify_fatal", 0),
         Option("continue_on_error", "verify", "all bad blocks are told, not the first alone"),
         Option("verify_dump", 0),
+        Option("verify_state_save", 0, "no file of fio's own beside the job when it is ended"),
         Option("clocksource", "clock_gettime", "the header tells when, on the kernel's clock"),
     ]
 

@@ -99,6 +99,14 @@ class Lookup:
             if _matches(parameters, subject.at)
         }
         if not matching and not figures:
+            unsupported = [
+                one.reason
+                for one in self.run.record.plan.unsupported
+                if one.cell.workload == subject.workload
+                and _matches(one.cell.parameters, subject.at)
+            ]
+            if unsupported:
+                return Found(figures=(), reason=f"not supported here: {unsupported[0]}")
             return Found(figures=(), reason=f"{NO_POINT}: {self._smaller(subject)}")
         if subject.metric not in OF_A_CURVE:
             seen = {point for point, _ in figures}

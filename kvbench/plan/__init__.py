@@ -17,6 +17,7 @@ from kvbench.plan.model import (
     Skipped,
     TargetKind,
     TargetSpec,
+    Unsupported,
 )
 from kvbench.plan.place import ALIGN_BYTES, UNITS_PER_JOB_MIN, min_target_bytes
 from kvbench.plan.stored import check_stored
@@ -38,6 +39,7 @@ __all__ = [
     "Skipped",
     "TargetKind",
     "TargetSpec",
+    "Unsupported",
     "again",
     "ceiling_shape",
     "check_stored",

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from kvbench.errors import UsageError
-from kvbench.plan.cells import Mode, ceilings, cells_of, shuffled
-from kvbench.plan.model import FORMAT, Plan, Scaled, Skipped, TargetSpec
+from kvbench.plan.cells import Mode, Together, ceilings, cells_of, shuffled
+from kvbench.plan.model import FORMAT, Plan, Scaled, Skipped, TargetSpec, Unsupported
 from kvbench.plan.place import fit
 from kvbench.units import HUGE_PAGE_BYTES, format_size
 from kvbench.workload.schema import Engine, Stream, Workload
@@ -85,7 +85,8 @@ def make_plan(
         raise UsageError(f"nothing to run: {reasons or 'no workload was named'}")
     on_file = target.kind == "file"
     mode = Mode(engine=engine, direct=direct, on_file=on_file, runtime_s=runtime_s)
-    one_pass = [together for workload in runnable for together in cells_of(workload, span, mode)]
+    planned = [together for workload in runnable for together in cells_of(workload, span, mode)]
+    one_pass, unsupported = _supported(planned, target)
     rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
     ordered = list(ceilings([cell for together in one_pass for cell in together]))
     for repetition in range(1, repetitions + 1):
@@ -106,6 +107,7 @@ def make_plan(
         cells=cells,
         skipped=tuple(skipped),
         scaled=tuple(scaled),
+        unsupported=unsupported,
     )
 
 
@@ -133,14 +135,42 @@ def _why_not(
         depths.append(workload.load.queue_depth)
     if engine == "psync" and max(depths) > 1:
         return "it needs a queue depth above 1, which psync cannot give"
-    sizes = sorted({share.size_bytes for s in streams for share in s.block_mix})
-    unfit = [size for size in sizes if size % target.logical_block_bytes]
-    if unfit:
-        return (
-            f"its {unfit[0]} B blocks are not a multiple of the device's "
-            f"{target.logical_block_bytes} B logical block"
-        )
+    unfit = [_unfit(members, target) for members in variants]
+    return unfit[0] if all(unfit) else None
+
+
+def _unfit(streams: Iterable[Stream], target: TargetSpec) -> str | None:
+    """Return why a device cannot be asked for these I/Os, None when it can."""
+    block = target.logical_block_bytes
+    of_device = f"not a multiple of the device's {block} B logical block"
+    for stream in streams:
+        places = {"start": stream.align_bytes, "stride": stream.stride_bytes}
+        for size in sorted(share.size_bytes for share in stream.block_mix):
+            if size % block:
+                return f"its {size} B blocks are {of_device}"
+        for what, place in places.items():
+            if place is not None and place % block:
+                return f"its {what} of {place} B is {of_device}"
     return None
+
+
+def _supported(
+    planned: Iterable[Together], target: TargetSpec
+) -> tuple[list[Together], tuple[Unsupported, ...]]:
+    """Return the cells that the target can do, and those that it cannot, with the reason."""
+    can: list[Together] = []
+    cannot: list[Unsupported] = []
+    for together in planned:
+        reasons = [_unfit([one.stream for one in cell.placed], target) for cell in together]
+        kept = tuple(c for c, reason in zip(together, reasons, strict=True) if not reason)
+        cannot += [
+            Unsupported(cell=cell, reason=reason)
+            for cell, reason in zip(together, reasons, strict=True)
+            if reason
+        ]
+        if kept:
+            can.append(kept)
+    return can, tuple(cannot)
 
 
 def huge_pages_needed(streams: Iterable[Stream]) -> int:

@@ -147,6 +147,13 @@ class Skipped(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Unsupported(Struct, frozen=True, kw_only=True):
+    """A point that this target cannot do, as a cell that is never run; it keeps its place."""
+
+    cell: Cell
+    reason: str
+
+
 class Scaled(Struct, frozen=True, kw_only=True):
     """What of a workload was made smaller to fit this target; its numbers still count."""
 
@@ -173,6 +180,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...]
     scaled: tuple[Scaled, ...] = ()
     until_precise: float | None = None
+    unsupported: tuple[Unsupported, ...] = ()
 
     @property
     def expected_s(self) -> float:

@@ -28,7 +28,8 @@ OPTIONS = re.compile(
     "|iodepth_batch_complete_max|fixedbufs|registerfiles|hugepage-size|rate_iops|rate_process"
     "|random_generator|random_distribution|randseed|refill_buffers|sync|fsync|write_lat_log"
     "|log_avg_msec|log_offset|per_job_logs|thinktime|thinktime_blocks|thinktime_blocks_type"
-    "|invalidate"
+    "|invalidate|verify|do_verify|verify_fatal|continue_on_error|verify_dump|verify_state_save"
+    "|clocksource"
 )
 FIO_LINE_MAX = 4095  # bytes that fio reads as one line
 
