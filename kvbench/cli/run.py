@@ -6,6 +6,8 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from kvbench.cli import output
 from kvbench.cli.options import add_plan_arguments, choose, may_write
 from kvbench.cli.plan import decides_words, describe
@@ -27,10 +29,11 @@ from kvbench.cli.taking import (
 from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, UsageError
 from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import FioTool, find_fio
-from kvbench.host import guard
+from kvbench.host import guard, probe
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.store.read import find_run, read_run
+from kvbench.store.records import RunRecord
 from kvbench.store.redact import is_redacted
 from kvbench.store.write import RunWriter, finish_unended
 
@@ -132,7 +135,8 @@ def _resume(arguments: argparse.Namespace) -> int:
             hint="measure anew",
         )
     with ExitStack() as held:
-        guard.same_device(identity)
+        identity = guard.found_again(identity)
+        _check_unchanged(archive.record, identity)
         enter(plan, identity, arguments, held)
         stop = held.enter_context(stop_on_signals())
         still_written(plan, identity, archive.record.written)
@@ -140,6 +144,22 @@ def _resume(arguments: argparse.Namespace) -> int:
         check_engine_works(plan, tool, identity)
         writer = RunWriter.reopen(archive.folder, again)
         return _measure(arguments, plan, tool, identity, writer, stop, done)
+
+
+def _check_unchanged(record: RunRecord, identity: Identity) -> None:
+    """Refuse to go on with a drive or a kernel that is another by now: one run, one of each."""
+    from kvbench.compare.aspects import ASPECTS
+
+    now = replace(record, facts=(*probe.target_facts(identity), *probe.host_facts()))
+    for name in ("model", "firmware", "lba_format", "kernel"):
+        words, read = ASPECTS[name]
+        before, after = read(record), read(now)
+        if None not in (before, after) and before != after:
+            raise UsageError(
+                f"the {words} was {before} when this run began, and is {after}",
+                where=record.run_id,
+                hint="start a new run; cells of the two would not compare",
+            )
 
 
 def _measure(

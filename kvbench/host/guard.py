@@ -19,6 +19,7 @@ from kvbench.host.ownership import is_own
 
 # fio replaces these inside any value (and runs a shell for the second kind), and trims the end.
 _FIO_WOULD_CHANGE = re.compile(r"\$\{|\$(?:pagesize|mb_memory|ncpus)|[;#]|\s$")
+_NEW_AT_EVERY_BOOT = frozenset({"path", "real_path", "device_number", "inode", "diskseq"})
 
 
 def check_readable(path: str, machine: Machine = MACHINE) -> Identity:
@@ -106,18 +107,47 @@ def same_device(identity: Identity, machine: Machine = MACHINE) -> None:
             now = identify(path, machine)
         except (Refused, EnvironmentMissing) as error:
             raise Refused(f"the target has gone: {error.message}", where=path) from error
-        changed = [
-            f"{field.replace('_', ' ')} was {before}, is {after}"
-            for field in Identity.__struct_fields__
-            if field not in {"path", "real_path"}
-            and (before := getattr(identity, field)) != (after := getattr(now, field))
-        ]
+        changed = _changes(identity, now, frozenset({"path", "real_path"}))
         if changed:
             raise Refused(
-                f"the name now leads to something else: {'; '.join(changed)}",
+                f"the name now leads to something else: {changed}",
                 where=path,
                 hint="start again with the target that you mean",
             )
+
+
+def found_again(stored: Identity, machine: Machine = MACHINE) -> Identity:
+    """Return the target of an earlier run as it is now, perhaps after a reboot.
+
+    The kernel numbers its devices anew at every boot.  What tells a serial and a world-wide name
+    is known by these; a file, and a device that tells less, must be unchanged in everything.
+
+    Raises:
+        Refused: the name leads nowhere, or to something else.
+    """
+    if stored.kind != "block" or stored.serial is None or stored.wwid is None:
+        same_device(stored, machine)
+        return stored
+    try:
+        now = identify(stored.path, machine)
+    except (Refused, EnvironmentMissing) as error:
+        raise Refused(f"the target has gone: {error.message}", where=stored.path) from error
+    changed = _changes(stored, now, _NEW_AT_EVERY_BOOT)
+    if changed:
+        raise Refused(
+            f"the name now leads to something else: {changed}",
+            where=stored.path,
+            hint="names such as /dev/nvme0n1 may change at a reboot; those in /dev/disk/by-id stay",
+        )
+    return now
+
+
+def _changes(before: Identity, now: Identity, besides: frozenset[str]) -> str:
+    return "; ".join(
+        f"{field.replace('_', ' ')} was {old}, is {new}"
+        for field in Identity.__struct_fields__
+        if field not in besides and (old := getattr(before, field)) != (new := getattr(now, field))
+    )
 
 
 def _check_name(path: str) -> None:

@@ -62,6 +62,22 @@ def parameter(cell: dict[str, Any], line: str) -> None:
     cell["parameters"] = {"a": "x" * 4095 + line}
 
 
+@pytest.mark.parametrize(("fact", "words"), [("kernel", "kernel"), ("device_firmware", "firmware")])
+def test_a_run_does_not_go_on_with_another_kernel_or_firmware(
+    run: Path, fact: str, words: str
+) -> None:
+    path = run / layout.RUN_FILE
+    record = json.loads(path.read_text())
+    known = {one["name"]: one for one in record["facts"]}
+    if known.get(fact, {}).get("value") is None:
+        pytest.skip(f"this machine does not tell {fact}")
+    known[fact]["value"] = "0.1"
+    path.write_text(json.dumps(record))
+    done = resume(run)
+    assert done.returncode == ExitCode.USAGE
+    assert f"the {words} was 0.1 when this run began" in done.stderr
+
+
 @pytest.mark.parametrize("forge", [name_of_stream, engine, parameter])
 def test_a_forged_plan_runs_no_program(
     run: Path, tmp_path: Path, forge: Callable[[dict[str, Any], str], None]

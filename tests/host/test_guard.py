@@ -486,6 +486,55 @@ def test_a_target_that_may_not_be_read_is_a_matter_of_the_environment(
     assert caught.value.exit_code == 3
 
 
+def drive_with(machine: FakeMachine, name: str, number: str, serial: str) -> str:
+    path = machine.add_disk(name, number)
+    machine.sysfs(name, "device/serial", f"{serial}\n")
+    machine.sysfs(name, "wwid", f"nvme.{serial}\n")
+    machine.sysfs(name, "nsid", "1\n")
+    return path
+
+
+def test_after_a_reboot_a_drive_is_found_again_by_serial_and_namespace(
+    machine: FakeMachine,
+) -> None:
+    drive_with(machine, "nvme0n1", "259:0", "A")
+    machine.link("/dev/disk/by-id/drive-a", "/dev/nvme0n1")
+    stored = guard.check_readable("/dev/disk/by-id/drive-a", machine)
+    drive_with(machine, "nvme1n1", "259:5", "A")
+    machine.sysfs("nvme1n1", "diskseq", "9\n")
+    machine.at("/dev/disk/by-id/drive-a").unlink()
+    machine.link("/dev/disk/by-id/drive-a", "/dev/nvme1n1")
+    now = guard.found_again(stored, machine)
+    assert (now.real_path, now.device_number, now.diskseq) == ("/dev/nvme1n1", "259:5", "9")
+    with pytest.raises(Refused, match="diskseq"):
+        guard.same_device(stored, machine)
+
+
+def test_after_a_reboot_another_drive_under_the_name_is_refused(machine: FakeMachine) -> None:
+    path = drive_with(machine, "nvme0n1", "259:0", "A")
+    stored = guard.check_readable(path, machine)
+    machine.sysfs("nvme0n1", "device/serial", "B\n")
+    with pytest.raises(Refused, match="serial was A, is B"):
+        guard.found_again(stored, machine)
+    machine.sysfs("nvme0n1", "device/serial", "A\n")
+    machine.sysfs("nvme0n1", "nsid", "2\n")
+    with pytest.raises(Refused, match="nsid 2"):
+        guard.found_again(stored, machine)
+    machine.at(path).unlink()
+    with pytest.raises(Refused, match="has gone"):
+        guard.found_again(stored, machine)
+
+
+def test_after_a_reboot_a_disk_that_tells_no_serial_must_be_unchanged(
+    machine: FakeMachine, disk: str
+) -> None:
+    stored = guard.check_readable(disk, machine)
+    assert guard.found_again(stored, machine) == stored
+    machine.sysfs("sda", "diskseq", "4\n")
+    with pytest.raises(Refused, match="diskseq was 3, is 4"):
+        guard.found_again(stored, machine)
+
+
 def test_a_device_that_changed_identity_is_refused(machine: FakeMachine, disk: str) -> None:
     machine.sysfs("sda", "device/serial", "OLD\n")
     identity = guard.check_readable(disk, machine)
