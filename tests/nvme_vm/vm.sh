@@ -51,7 +51,8 @@ KERNEL=${VM_KERNEL:-6.12}
 die() { echo "vm.sh: $*" >&2; exit 125; }
 
 # ---------------------------------------------------------------- deps
-APT_PACKAGES=(qemu-system-x86 busybox-static kmod cpio zstd xz-utils python3 fio nvme-cli dmsetup)
+APT_PACKAGES=(qemu-system-x86 busybox-static kmod cpio zstd xz-utils python3 fio nvme-cli dmsetup
+    e2fsprogs btrfs-progs lvm2 mdadm cryptsetup-bin bcache-tools fdisk)   # what stands on drives
 
 cmd_deps() {
     local missing=() p
@@ -166,6 +167,9 @@ if [ -n "$VM_SHARE" ]; then
     $bb mkdir -p "/new$VM_SHARE"
     $bb mount -o bind /new/share "/new$VM_SHARE"
 fi
+$bb mkdir -p /sbin       # the kernel asks for modules (a file system, a cipher) in this root, not in the new one
+printf '#!/bin/busybox sh\nexec /bin/busybox chroot /new /sbin/modprobe "$@"\n' >/sbin/modprobe
+$bb chmod 755 /sbin/modprobe
 $bb hostname vm
 $bb ip link set lo up
 $bb cp -r /run.d /new/run/vm

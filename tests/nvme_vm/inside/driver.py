@@ -1,0 +1,276 @@
+"""Run kvbench many times in a guest, and write down each answer as it comes.
+
+Python and numpy take ten seconds to start in an emulated machine, so they start once: every
+kvbench is a fork of this process, which has all modules loaded.  It has its own session, its own
+descriptors and its own exit code, as a kvbench that was started from a shell has.
+"""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tests.nvme_vm.inside.loads import write_load
+
+ANSWERS_FILE = "answers.jsonl"
+RESULTS = "results"
+_CHUNK_BYTES = 1 << 20
+_POLL_S = 0.05
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What one kvbench (or one step of a scenario) left behind."""
+
+    name: str
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    took_s: float = 0.0
+    facts: dict[str, str] = {}
+
+
+class Driver:
+    """The scenarios' hands: start kvbench, change the machine, look at drives.
+
+    Args:
+        share: the folder that outlives the guest.
+    """
+
+    def __init__(self, share: Path) -> None:
+        self.share = share
+        self.results = Path("/run/results")
+        self.results.mkdir()
+        self._port: int | None = None
+
+    def write_down(self, answer: Answer) -> None:
+        """Append one answer; it is on the host before this returns."""
+        with (self.share / ANSWERS_FILE).open("ab") as out:
+            out.write(msgspec.json.encode(answer) + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+
+    def kvbench(
+        self,
+        name: str,
+        *argv: str,
+        meanwhile: Callable[[], None] | None = None,
+        watched: str = "",
+        path: str = "",
+        limit_s: float = 240,
+    ) -> Answer:
+        """Run ``kvbench ARGV``, write its answer down under ``name``, and return it.
+
+        Args:
+            name: of the answer.
+            argv: what follows the program's name.
+            meanwhile: called in this process while kvbench runs.
+            watched: a disk whose bytes and count of writes are taken before and after.
+            path: where it looks for programs, "" for where this process does.
+            limit_s: after so long it hangs: it is killed, and the exit code is -9.
+        """
+        facts = {f"{key} before": text for key, text in state_of(watched).items()}
+        started = time.monotonic()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            pid = self.start(argv, out.fileno(), err.fileno(), path)
+            try:
+                if meanwhile is not None:
+                    meanwhile()
+            finally:
+                exit_code = wait_for(pid, limit_s)
+            texts = []
+            for stream in (out, err):
+                stream.seek(0)
+                texts.append(stream.read().decode(errors="replace"))
+        took_s = time.monotonic() - started
+        facts |= {f"{key} after": text for key, text in state_of(watched).items()}
+        answer = Answer(
+            name=name,
+            exit_code=exit_code,
+            stdout=texts[0],
+            stderr=texts[1],
+            took_s=took_s,
+            facts=facts,
+        )
+        self.write_down(answer)
+        return answer
+
+    def start(self, argv: Sequence[str], out: int, err: int, path: str = "") -> int:
+        """Fork a kvbench that writes to two descriptors, and return its pid."""
+        from kvbench.cli import main
+
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 99
+        try:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            os.environ["PATH"] = path or os.environ["PATH"]
+            sys.argv = ["kvbench", *argv]
+            main.entry()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 98
+        except BaseException:  # noqa: BLE001 - as the interpreter would show it
+            traceback.print_exc()
+            code = 1
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+
+    def qmp(self, execute: str, **arguments: object) -> None:
+        """Tell QEMU, from inside, to do something to this machine; wait for no answer.
+
+        The port stays open: a power cut must come at the moment that it is meant for.
+        """
+        if self._port is None:
+            self._port = os.open(os.environ["VM_QMP"], os.O_RDWR)
+            os.write(self._port, b'{"execute": "qmp_capabilities"}\n')
+        command = {"execute": execute, "arguments": arguments}
+        os.write(self._port, msgspec.json.encode(command) + b"\n")
+
+    def workload(self, direction: str, **keys: str) -> str:
+        """Return the name of a small workload's file, which is named after what it does."""
+        name = "-".join((direction, *keys.values())).lower()
+        return write_load(self.results / f"{name}.toml", direction=direction, **keys)
+
+    def keep_results(self) -> None:
+        """Copy the runs to the share."""
+        run("cp", "-r", f"{self.results}/.", str(self.share / RESULTS), limit_s=120)
+
+
+def wait_for(pid: int, limit_s: float) -> int:
+    """Wait for a child and return its exit code; negative: the signal that it died of."""
+    end = time.monotonic() + limit_s
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > end:
+            os.kill(pid, 9)
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        time.sleep(_POLL_S)
+
+
+def run(*argv: str, text: str = "", limit_s: float = 60) -> str:
+    """Run a tool that must succeed, and return its standard output.
+
+    Raises:
+        RuntimeError: it did not; with what it said.
+    """
+    done = subprocess.run(
+        argv, input=text, capture_output=True, text=True, timeout=limit_s, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def state_of(disk: str) -> dict[str, str]:
+    """Return what a write to a whole disk would change; nothing for no disk."""
+    if not disk:
+        return {}
+    run("sync")
+    return {"bytes": digest(disk), "writes": str(written_sectors(disk))}
+
+
+def digest(device: str) -> str:
+    """Return a digest of all bytes of a device, past the page cache of earlier reads."""
+    seen = hashlib.blake2b(digest_size=8)
+    run("blockdev", "--flushbufs", device)
+    with Path(device).open("rb", buffering=0) as source:
+        while chunk := source.read(_CHUNK_BYTES):
+            seen.update(chunk)
+    return seen.hexdigest()
+
+
+def written_sectors(device: str) -> int:
+    """Return how many sectors the kernel wrote to a whole disk, its partitions included."""
+    return int(Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()[6])
+
+
+def wait_until(what: Callable[[], bool], limit_s: float = 60) -> bool:
+    """Wait until something is so; return whether it became so."""
+    end = time.monotonic() + limit_s
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def reads_of(device: str) -> int:
+    """Return how many reads a device has completed, 0 when it has gone."""
+    try:
+        return int(Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()[0])
+    except (OSError, IndexError):
+        return 0
+
+
+@contextlib.contextmanager
+def undone(*argv: str) -> Iterator[None]:
+    """Run a tool when the context ends, however it ends."""
+    try:
+        yield
+    finally:
+        run(*argv)
+
+
+def load_everything() -> None:
+    """Import what any kvbench may need, once for all forks."""
+    import importlib
+
+    from kvbench.cli import main
+
+    for verb in main.VERBS:
+        importlib.import_module(f"kvbench.cli.{verb}")
+    for module in ("matplotlib.pyplot", "pandas", "kvbench.cli.reporting", "kvbench.cli.live"):
+        importlib.import_module(module)
+    for module in ("kvbench.cli.measuring", "kvbench.cli.judging", "kvbench.measure.table"):
+        importlib.import_module(module)
+
+
+def main() -> int:
+    """Run the scenarios of one module: ``python -m tests.nvme_vm.inside.driver MODULE SHARE``."""
+    import importlib
+
+    name, share = sys.argv[1], Path(sys.argv[2])
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot be forked safely
+    os.environ["MPLBACKEND"] = "agg"
+    load_everything()
+    driver = Driver(share)
+    scenarios: Sequence[Callable[[Driver], None]] = importlib.import_module(
+        f"tests.nvme_vm.inside.{name}"
+    ).SCENARIOS
+    wanted = sys.argv[3:]
+    for scenario in scenarios:
+        if wanted and scenario.__name__ not in wanted:
+            continue
+        try:
+            scenario(driver)
+        except Exception:  # noqa: BLE001 - the other scenarios go on; the host's test shows it
+            driver.write_down(
+                Answer(
+                    name=f"broken {scenario.__name__}", exit_code=99, stderr=traceback.format_exc()
+                )
+            )
+    driver.keep_results()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
