@@ -25,7 +25,8 @@ CONSOLE = [
 # What a test machine lacks, and what would take minutes there.
 SHORTER = ("--repetitions", "1", "--runtime", "0.5")
 PRECISE = ("--repetitions", "6", "--runtime", "0.2")
-DECIDING = {"gate", "ab"}  # with one repetition they cannot, and say so
+QUICK_ROUNDS = ("--passes", "1", "--round", "0.2", "--rounds", "5")
+DECIDING = {"gate", "ab", "prepare"}  # with one repetition they cannot, and say so
 
 
 def arguments_of(line: str, device: Path) -> list[str]:
@@ -41,6 +42,8 @@ def arguments_of(line: str, device: Path) -> list[str]:
         arguments = [*arguments, *(PRECISE if "--until-precise" in arguments else SHORTER)]
         if str(device) in arguments:
             arguments += ["--workload", "vllm-block"]
+    if arguments[0] == "prepare":
+        arguments += QUICK_ROUNDS
     return arguments
 
 

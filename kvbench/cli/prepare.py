@@ -202,7 +202,9 @@ def execute(arguments: argparse.Namespace) -> int:
             metrics=metrics,
         )
         write_derived(writer.folder / layout.PREPARATION_FILE, encode(preparation).decode())
-        if can_be_bound(binding):
+        if identity.kind == "file":
+            _tell(arguments, "a file carries no stamp: later runs look at its extents instead")
+        elif can_be_bound(binding):
             save_stamp(arguments.results, preparation)
         else:
             output.advise(

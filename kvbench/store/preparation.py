@@ -35,13 +35,10 @@ class Binding(Struct, frozen=True, kw_only=True):
     by its world-wide name, which for a loop device names the file behind it.
     """
 
-    kind: Literal["file", "block"]
     serial: str | None
     wwid: str | None
     size_bytes: int
     logical_block_bytes: int
-    inode: int | None = None  # of a file, with the number of its file system
-    file_system_number: str | None = None
 
 
 class Purge(Struct, frozen=True, kw_only=True):
@@ -162,22 +159,18 @@ NOT_PREPARED = Condition(
 
 
 def binding_of(identity: Identity, logical_block_bytes: int) -> Binding:
-    """Return what a stamp of this target is bound to."""
-    is_file = identity.kind == "file"
+    """Return what a stamp of this block device is bound to."""
     return Binding(
-        kind=identity.kind,
         serial=identity.serial,
         wwid=identity.wwid,
         size_bytes=identity.size_bytes,
         logical_block_bytes=logical_block_bytes,
-        inode=identity.inode if is_file else None,
-        file_system_number=identity.device_number if is_file else None,
     )
 
 
 def can_be_bound(binding: Binding) -> bool:
     """Return whether anything but its size tells this device from another."""
-    return binding.kind == "file" or bool(binding.serial or binding.wwid)
+    return bool(binding.serial or binding.wwid)
 
 
 def judge(

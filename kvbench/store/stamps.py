@@ -15,18 +15,8 @@ from kvbench.store.write import write_derived
 
 def stamp_path(results: Path, binding: Binding) -> Path:
     """Return where the stamp of a device lies.  The name only finds it; the content binds it."""
-    drawn = hashlib.sha256(
-        msgspec.json.encode(
-            (
-                binding.kind,
-                binding.serial,
-                binding.wwid,
-                binding.inode,
-                binding.file_system_number,
-            )
-        )
-    ).hexdigest()[:12]
-    named = fit_label(binding.serial or binding.kind)
+    drawn = hashlib.sha256(msgspec.json.encode((binding.serial, binding.wwid))).hexdigest()[:12]
+    named = fit_label(binding.serial or "device") or "device"
     return results / STAMPS_FOLDER / f"{named}-{drawn}.json"
 
 

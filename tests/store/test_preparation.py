@@ -24,7 +24,6 @@ from kvbench.store.stamps import drop_stamp, find_stamp, save_stamp, stamp_path
 from kvbench.units import GIB, MIB
 
 DRIVE = Binding(
-    kind="block",
     serial="S1",
     wwid="eui.01, nsid 1",
     size_bytes=64 * GIB,
