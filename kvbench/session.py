@@ -27,12 +27,13 @@ from kvbench.host.boot import boot_id
 from kvbench.host.health import HealthWatch
 from kvbench.host.health_model import RunHealth, SessionHealth
 from kvbench.host.model import Identity
+from kvbench.integrity import trims
 from kvbench.integrity.expected import verifiable
 from kvbench.measure.curves import Curves
 from kvbench.plan import Cell, Plan
 from kvbench.store import journal, layout
-from kvbench.store.read import ArchivedCell, read_health, read_run
-from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunEnd
+from kvbench.store.read import read_health, read_run
+from kvbench.store.records import FORMAT, AfterTrim, CellRecord, EndRecord, RunEnd
 from kvbench.store.redact import hider
 from kvbench.store.write import RunWriter
 
@@ -164,9 +165,7 @@ class Session:
         guard.same_device(self._identity)
         decided, reason_not = self._curves.decided(cell)
         if self._journals and cell.writes:
-            entry = journal.Begun(
-                cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic()
-            )
+            entry = journal.Begun(cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic())
             journal.append(self._writer.folder, entry)
         record = _run_cell(
             decided,
@@ -264,9 +263,17 @@ def _trimmed_bytes(record: CellRecord, folder: Path, stream: str) -> int | None:
     """Return what fio says that it trimmed, None when it did not end in order."""
     if record.end != "exited" or record.exit_code != 0:
         return None
-    archived = ArchivedCell(record=record, folder=layout.cell_folder(folder, record.cell.cell_id))
+    return _trimmed_in(layout.cell_folder(folder, record.cell.cell_id), stream)
+
+
+def _trimmed_in(folder: Path, stream: str) -> int | None:
+    """Return what the output in a cell's folder says that was trimmed, None when it cannot."""
     try:
-        result = parse(archived.output_text(), stderr=archived.stderr_text())
+        said, errors = (
+            (folder / name).read_text(encoding="utf-8", errors="replace")
+            for name in (layout.OUTPUT_FILE, layout.STDERR_FILE)
+        )
+        result = parse(said, stderr=errors)
     except (CellFailed, OSError):
         return None
     rows = [job.trim for job in result.jobs if job.name == stream and job.trim is not None]
@@ -289,6 +296,7 @@ def _run_cell(
     if not_run:
         return _store_not_run(cell, not_run, writer=writer, device=device, now=now)
     argv = (tool.path, "--output-format=json+", layout.JOB_FILE)
+    looked = trims.look_before(identity.real_path, cell.placed)
     folder = writer.begin_cell(cell.cell_id, render(cell, identity.real_path))
     watched = watch.cell(measures=cell.purpose != "ceiling")
     started = now()
@@ -311,6 +319,12 @@ def _run_cell(
     )
     after = probe.device_counters(device) if device else None
     health = watched.end(result.wall_s)
+    after_trim: tuple[AfterTrim, ...] = ()
+    if result.end == "exited" and result.exit_code == 0:
+        after_trim = tuple(
+            trims.look_after(identity.real_path, one, _trimmed_in(folder, one.stream) or 0)
+            for one in looked
+        )
     try:
         keep_logs(folder)
     except OSError as error:
@@ -332,6 +346,7 @@ def _run_cell(
         before=before,
         after=after,
         note=_note(result),
+        after_trim=after_trim,
         health=health,
     )
     writer.commit_cell(record)

@@ -61,7 +61,29 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     fio_version: str
     caveats: tuple[str, ...] = ()  # what makes the whole run doubtful, in words
     pairing: Pairing | None = None
+    fingerprint: str = ""  # of what must not differ between runs (``compare.aspects``)
     condition: Condition | None = None  # of a block device: whether its preparation still holds
+
+
+class AfterTrim(Struct, frozen=True, kw_only=True):
+    """What trimmed blocks of one stream returned, read several times after the trim.
+
+    Units are counted by what the first read gave: all zero bits, all one bits, what stood there
+    before the trim, or something else; ``changed`` counts those that did not read alike every
+    time.  ``reason`` says why nothing was read.
+    """
+
+    stream: str
+    unit_bytes: int
+    reads: int = 0
+    units: int = 0
+    zero: int = 0
+    ones: int = 0
+    old: int = 0
+    other: int = 0
+    changed: int = 0
+    zero_before: int = 0  # units that were zero already before the trim
+    reason: str = ""
 
 
 class CellRecord(Struct, frozen=True, kw_only=True):
@@ -80,6 +102,7 @@ class CellRecord(Struct, frozen=True, kw_only=True):
     after: DeviceCounters | None
     note: str = ""
     health: CellHealth | None = None  # None: stored by a version that did not look
+    after_trim: tuple[AfterTrim, ...] = ()  # what trimmed blocks returned, where asked for
 
 
 class EndRecord(Struct, frozen=True, kw_only=True):
