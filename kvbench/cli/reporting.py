@@ -76,6 +76,7 @@ def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
     return {
         "run_id": reported.run.record.run_id,
         "folder": str(reported.archive.folder),
+        "fingerprint": reported.run.record.fingerprint,
         "end": reported.run.end,
         "exit_code": int(reported.exit_code),
         "outcomes": outcomes,

@@ -21,6 +21,7 @@ from kvbench import __version__, target
 from kvbench.cli import output
 from kvbench.cli.options import Choice
 from kvbench.cli.plan import paced_write_bytes, unpaced_writers
+from kvbench.compare.aspects import fingerprint
 from kvbench.errors import EnvironmentMissing, Interrupted, Refused, StoreError, UsageError
 from kvbench.fio.probe import FioTool, check_engine, engines_fact
 from kvbench.host import guard, lease, probe
@@ -287,10 +288,10 @@ def record_of(
         pairing=pairing,
         condition=condition,
     )
-    if not getattr(arguments, "redact", False):
-        return record
-    record = redact(record, platform.node())
-    return replace(record, run_id=layout.run_id(now, record.label))
+    if getattr(arguments, "redact", False):
+        record = redact(record, platform.node())
+        record = replace(record, run_id=layout.run_id(now, record.label))
+    return replace(record, fingerprint=fingerprint(record))
 
 
 def add_redact_argument(group: argparse._ArgumentGroup) -> None:

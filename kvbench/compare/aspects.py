@@ -116,6 +116,22 @@ ASPECTS: dict[str, tuple[str, _Read]] = {
 }
 
 
+# What a gate's policy says must not differ, unless it is edited; a fingerprint is over these.
+FINGERPRINTED = (
+    *("model", "serial", "namespace", "capacity", "lba_format", "pcie_link", "target_kind"),
+    *("preparation", "plan", "engine", "io_mode", "fio", "kernel", "kvbench"),
+)
+
+
+def fingerprint(record: RunRecord) -> str:
+    """Return what must not differ between two runs in one word of 12 hex digits.
+
+    Equal ones need no look at the aspects; ``differences`` says in what unequal ones differ.
+    """
+    values = [(name, ASPECTS[name][1](record)) for name in FINGERPRINTED]
+    return hashlib.sha256(msgspec.json.encode(values)).hexdigest()[:12]
+
+
 def device_of(record: RunRecord) -> str:
     """Return the drive's model, serial and namespace in one line, "" where none is known."""
     parts = [ASPECTS[name][1](record) for name in ("model", "serial", "namespace")]

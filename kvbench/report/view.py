@@ -228,6 +228,7 @@ def _repeat(run: MeasuredRun) -> tuple[FactView, ...]:
         ("label", short(record.label)),
         ("started", sentence(record.created_at)),
         ("ended", sentence(run.end.ended_at) if run.end else "not recorded"),
+        ("fingerprint", short(record.fingerprint)),
         ("seed of the plan", str(plan.seed)),
         ("repetitions", str(plan.repetitions)),
         ("planned time", format_clock(plan.expected_s)),
