@@ -1,4 +1,6 @@
-"""The drives of the guests."""
+"""The drives of each guest, in the order of their names: nvme0 is the first."""
+
+from pathlib import Path
 
 # What is asked for before the kernel would ask for it: these make the nodes that tools open.
 MODULES = ("btrfs", "loop", "dm_mod", "bcache")
@@ -15,31 +17,53 @@ DUAL_PORT = (
     "-device nvme-ns,drive=dualr,bus=dual0,nsid=1,shared=on"
 )
 
-FAST_DRIVE = "serial=FAST0001,size=64M,iops_rd=600,file={folder}/fast.img"
-STORE_DRIVE = "serial=STORE001,size=128M,file={folder}/store.img"
-
 REFUSALS = (
     "serial=SAFE0001,size=48M",
     "serial=PAIR0001,size=48M",
     "serial=TWONS0001,ns=2,size=32M",
 )
 
-FAULTS = (
-    "serial=GOOD0001,size=64M,iops_rd=800",
-    "serial=BAD0001,size=16M,eio=16384+512/read",
-    "serial=GONE0001,size=64M",
-    "serial=DEAD0001,size=64M",
-    "serial=BETW0001,size=64M",
-    "serial=RESET0001,size=64M",
-)
+
+def runs(folder: Path) -> tuple[str, ...]:
+    """Return healthy drives; a throttle decides how fast a read is, whatever this machine does."""
+    return (
+        _fast(folder),
+        "serial=SLOW0001,size=64M,iops_rd=300",
+        "serial=BLK40001,size=64M,lbs=4096",
+        "serial=TWONS0001,ns=2,size=64M,iops_rd=600",
+        _store(folder),
+        "serial=PREP0001,size=32M",
+        "serial=OTHR0001,size=32M",
+    )
 
 
-def runs(folder: str) -> tuple[str, ...]:
-    """Return drives whose data is kept in a folder between boots."""
-    return (FAST_DRIVE.format(folder=folder), "serial=SLOW0001,size=64M,iops_rd=300",
-        "serial=BLK40001,size=64M,lbs=4096", "serial=TWONS0001,ns=2,size=64M,iops_rd=600", STORE_DRIVE.format(folder=folder))
-
-
-def after(folder: str) -> tuple[str, ...]:
+def after(folder: Path) -> tuple[str, ...]:
     """Return the drives that keep their data, in another order, behind another drive."""
-    return ("serial=NEW00001,size=64M", STORE_DRIVE.format(folder=folder), FAST_DRIVE.format(folder=folder))
+    return ("serial=NEW00001,size=64M", _store(folder), _fast(folder), _integrity(folder))
+
+
+def faults(folder: Path) -> tuple[str, ...]:
+    """Return drives for faults, then those with the data of boots before."""
+    return (
+        "serial=GOOD0001,size=64M,iops_rd=800",
+        "serial=BAD0001,size=16M,eio=16384+512/read",
+        "serial=GONE0001,size=64M",
+        "serial=DEAD0001,size=64M",
+        "serial=BETW0001,size=64M",
+        "serial=RESET0001,size=64M",
+        _integrity(folder),
+        _fast(folder),
+        _store(folder),
+    )
+
+
+def _fast(folder: Path) -> str:
+    return f"serial=FAST0001,size=64M,iops_rd=600,file={folder / 'fast.img'}"
+
+
+def _store(folder: Path) -> str:
+    return f"serial=STORE001,size=128M,file={folder / 'store.img'}"
+
+
+def _integrity(folder: Path) -> str:
+    return f"serial=INTG0001,size=16M,file={folder / 'integrity.img'}"

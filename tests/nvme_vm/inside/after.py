@@ -3,21 +3,19 @@
 from pathlib import Path
 
 from tests.nvme_vm.inside.driver import Driver, run
-from tests.nvme_vm.inside.runs import BY_ID, STORE_POINT, measured
+from tests.nvme_vm.inside.runs import BY_ID, STORE_POINT, cut_when, measured, mount_store
 
+VERIFIED = str(Path(__file__).parents[2] / "cli" / "verified.toml")
 STORE, FAST = "/dev/nvme1n1", "/dev/nvme2n1"  # the name of FAST was nvme0n1, and is now another's
 
 
 def resumed(driver: Driver) -> None:
     """Read what is left of the run, and go on with it."""
-    STORE_POINT.mkdir()
-    run("mount", "-t", "ext4", STORE, str(STORE_POINT))
-    results = STORE_POINT / "results"
-    driver.kvbench("report after the power cut", "report", "latest", *_of(results), "--json")
-    run("cp", "-r", f"{results}/.", str(driver.share / "cut"))
-    driver.kvbench("resumed", "run", "--resume", "latest", *_of(results), "--quiet")
-    driver.kvbench("report after resume", "report", "latest", *_of(results), "--json")
-    run("umount", str(STORE_POINT))
+    results = mount_store(STORE)
+    driver.kvbench("report after the power cut", "report", "cut", *_of(results), "--json")
+    run("cp", "-r", f"{results}/.", str(driver.share / "left"))
+    driver.kvbench("resumed", "run", "--resume", "cut", *_of(results), "--quiet")
+    driver.kvbench("report after resume", "report", "cut", *_of(results), "--json")
 
 
 def other_names(driver: Driver) -> None:
@@ -26,8 +24,18 @@ def other_names(driver: Driver) -> None:
     measured(driver, "by id", f"{BY_ID}FAST0001", repetitions=1)
 
 
+def integrity_cut(driver: Driver) -> None:
+    """The power goes while blocks are written over that are to be verified after it."""
+    results = STORE_POINT / "results"
+    target = f"{BY_ID}INTG0001"
+    argv = ("--workload", VERIFIED, "--repetitions", "2", "--label", "cut-integrity")
+    destroy = ("--destroy", target, "--yes")
+    cells = "*cut-integrity/cells/0003/cell.json"
+    cut_when(driver, results, cells, "run", target, *argv, *destroy)
+
+
 def _of(results: Path) -> tuple[str, str]:
     return "--results", str(results)
 
 
-SCENARIOS = (resumed, other_names)
+SCENARIOS = (resumed, other_names, integrity_cut)

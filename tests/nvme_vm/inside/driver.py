@@ -23,6 +23,8 @@ from tests.nvme_vm.inside.loads import write_load
 
 ANSWERS_FILE = "answers.jsonl"
 RESULTS = "results"
+READS, WRITES = 0, 4  # completed requests, in /sys/block/*/stat
+BUSY_IOS = 300  # more than kvbench does before its first cell
 _CHUNK_BYTES = 1 << 20
 _POLL_S = 0.05
 
@@ -64,7 +66,6 @@ class Driver:
         *argv: str,
         meanwhile: Callable[[], None] | None = None,
         watched: str = "",
-        path: str = "",
         limit_s: float = 240,
     ) -> Answer:
         """Run ``kvbench ARGV``, write its answer down under ``name``, and return it.
@@ -74,13 +75,12 @@ class Driver:
             argv: what follows the program's name.
             meanwhile: called in this process while kvbench runs.
             watched: a disk whose bytes and count of writes are taken before and after.
-            path: where it looks for programs, "" for where this process does.
             limit_s: after so long it hangs: it is killed, and the exit code is -9.
         """
         facts = {f"{key} before": text for key, text in state_of(watched).items()}
         started = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            pid = self.start(argv, out.fileno(), err.fileno(), path)
+            pid = self.start(argv, out.fileno(), err.fileno())
             try:
                 if meanwhile is not None:
                     meanwhile()
@@ -103,7 +103,7 @@ class Driver:
         self.write_down(answer)
         return answer
 
-    def start(self, argv: Sequence[str], out: int, err: int, path: str = "") -> int:
+    def start(self, argv: Sequence[str], out: int, err: int) -> int:
         """Fork a kvbench that writes to two descriptors, and return its pid."""
         from kvbench.cli import main
 
@@ -118,7 +118,6 @@ class Driver:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(out, 1)
             os.dup2(err, 2)
-            os.environ["PATH"] = path or os.environ["PATH"]
             sys.argv = ["kvbench", *argv]
             main.entry()
         except SystemExit as ended:
@@ -213,12 +212,25 @@ def wait_until(what: Callable[[], bool], limit_s: float = 60) -> bool:
     return True
 
 
-def reads_of(device: str) -> int:
-    """Return how many reads a device has completed, 0 when it has gone."""
-    try:
-        return int(Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()[0])
-    except (OSError, IndexError):
-        return 0
+def busy(device: str, *, field: int = READS) -> None:
+    """Wait until a cell is under way on a drive, and has been for a moment.
+
+    Args:
+        device: the drive.
+        field: of /sys/block/*/stat, READS or WRITES.
+    """
+
+    def done() -> int:
+        try:
+            return int(
+                Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()[field]
+            )
+        except (OSError, IndexError):
+            return 0  # it has gone
+
+    before = done()
+    wait_until(lambda: done() - before > BUSY_IOS)
+    time.sleep(0.5)
 
 
 @contextlib.contextmanager
@@ -253,9 +265,8 @@ def main() -> int:
     os.environ["MPLBACKEND"] = "agg"
     load_everything()
     driver = Driver(share)
-    scenarios: Sequence[Callable[[Driver], None]] = importlib.import_module(
-        f"tests.nvme_vm.inside.{name}"
-    ).SCENARIOS
+    module = importlib.import_module(f"tests.nvme_vm.inside.{name}")
+    scenarios: Sequence[Callable[[Driver], None]] = module.SCENARIOS
     wanted = sys.argv[3:]
     for scenario in scenarios:
         if wanted and scenario.__name__ not in wanted:

@@ -95,8 +95,15 @@ def partitions(driver: Driver) -> None:
         asked(driver, "disk of a mounted partition", SAFE)
         asked(driver, "mounted partition", first)
         asked(driver, "blank partition beside a mounted one", second)
-    with sleeper("unshare", "-m", "--propagation", "private", "sh", "-c",
-                 f"mount -o noatime {first} /mnt; touch /run/mounted; exec sleep 600"):
+    with sleeper(
+        "unshare",
+        "-m",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        f"mount -o noatime {first} /mnt; touch /run/mounted; exec sleep 600",
+    ):
         wait_until(Path("/run/mounted").exists)
         asked(driver, "partition mounted in another namespace", first)
         asked(driver, "disk with a partition mounted in another namespace", SAFE)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.nvme_vm.inside import prepared
 from tests.nvme_vm.inside.driver import Driver, run, wait_until
 
 FAST, SLOW, BLOCKS_4K = "/dev/nvme0n1", "/dev/nvme1n1", "/dev/nvme2n1"
@@ -30,14 +31,20 @@ def identities(driver: Driver) -> None:
     """What kvbench takes each drive for."""
     for device in (FAST, BLOCKS_4K, FIRST, SECOND):
         driver.kvbench(f"doctor {device}", "doctor", device, "--json")
-    driver.kvbench("doctor, no nvme-cli", "doctor", FAST, "--json", path="/nowhere")
+    tools = [Path("/usr/sbin") / name for name in ("nvme", "smartctl")]
+    for tool in (tool for tool in tools if tool.exists()):
+        tool.rename(tool.with_suffix(".away"))
+    driver.kvbench("doctor, without tools", "doctor", FAST, "--json")
+    for tool in tools:
+        if tool.with_suffix(".away").exists():
+            tool.with_suffix(".away").rename(tool)
 
 
 def throttled(driver: Driver) -> None:
     """One drive twice, then slower; and a drive that is slower by itself."""
     measured(driver, "base", FAST)
     measured(driver, "again", FAST)
-    measured(driver, "slow", SLOW)
+    measured(driver, "slow", SLOW, repetitions=6)
     throttle(driver, FAST_IOPS // 2)
     measured(driver, "halved", FAST)
     throttle(driver, FAST_IOPS)
@@ -62,31 +69,37 @@ def small_reads(driver: Driver) -> None:
 
 def namespaces(driver: Driver) -> None:
     """The same workload on both namespaces of one drive."""
-    measured(driver, "first namespace", FIRST, repetitions=6)
-    measured(driver, "second namespace", SECOND, repetitions=6)
+    measured(driver, "first namespace", FIRST, repetitions=1)
+    measured(driver, "second namespace", SECOND, repetitions=1)
 
 
 def power_cut(driver: Driver) -> None:
     """The power goes while a cell is being stored on a file system of this machine."""
-    driver.keep_results()
     run("mkfs.ext4", "-q", "-F", STORE)
+    results = mount_store(STORE)
+    argv = ("--workload", gated(driver), "--repetitions", "6", "--label", "cut")
+    cells = f"*-cut/cells/.partial-{CUT_AFTER_CELLS + 1:04d}/fio.json"
+    cut_when(driver, results, cells, "run", f"{BY_ID}FAST0001", *argv)
+
+
+def mount_store(device: str) -> Path:
+    """Mount the file system with results, and return their folder."""
     STORE_POINT.mkdir()
-    run("mount", "-t", "ext4", STORE, str(STORE_POINT))
-    results = STORE_POINT / "results"
+    run("mount", "-t", "ext4", device, str(STORE_POINT))
+    return STORE_POINT / "results"
+
+
+def cut_when(driver: Driver, results: Path, pattern: str, *argv: str) -> None:
+    """Run kvbench until a file has something in it, then take the power away."""
+    driver.keep_results()
     driver.qmp("query-status")  # the port is open from now on
 
     def cut() -> None:
-        cells = f"*/cells/.partial-{CUT_AFTER_CELLS + 1:04d}/fio.json"
-        wait_until(lambda: any(p.stat().st_size for p in results.glob(cells)), limit_s=120)
+        wait_until(lambda: any(p.stat().st_size for p in results.glob(pattern)), limit_s=120)
         driver.qmp("quit")
         wait_until(lambda: False)
 
-    driver.kvbench(
-        "power cut",
-        *("run", f"{BY_ID}FAST0001", "--workload", gated(driver), "--repetitions", "6"),
-        *("--results", str(results), "--label", "cut", "--quiet"),
-        meanwhile=cut,
-    )
+    driver.kvbench("power cut", *argv, "--results", str(results), "--quiet", meanwhile=cut)
 
 
-SCENARIOS = (identities, small_reads, throttled, namespaces, power_cut)
+SCENARIOS = (identities, small_reads, throttled, namespaces, *prepared.SCENARIOS, power_cut)

@@ -1,0 +1,80 @@
+"""One boot for each group of scenarios; all tests of a group read the answers of that boot."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.nvme_vm import boot, drives, guest
+from tests.nvme_vm.guest import Seen
+
+FIRMWARE, NEXT_FIRMWARE = "FW1.0", "FW2.0"
+DUAL_PORT_BYTES = 32 << 20
+NEEDED = ("nvme", "lvm", "mdadm", "cryptsetup", "mkfs.btrfs", "mkfs.ext4", "make-bcache", "sfdisk")
+
+Boot = Callable[..., Seen]
+
+
+@pytest.fixture(scope="session")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Boot:
+    """Boot a guest, or skip with the reason why this machine has none."""
+    if os.geteuid():
+        pytest.skip("the drives of a guest are for root to make")
+    lacking = guest.lacking(*NEEDED)
+    if lacking:
+        pytest.skip(lacking)
+    try:
+        boot.build()
+    except boot.CannotBoot as error:
+        pytest.skip(str(error))
+
+    def start(module: str, *specs: str, firmware: str = FIRMWARE, **keys: object) -> Seen:
+        share = tmp_path_factory.mktemp(module)
+        options = keys.pop("options", ())
+        assert isinstance(options, tuple)
+        options += tuple(word for name in drives.MODULES for word in ("--modprobe", name))
+        try:
+            return guest.run_inside(
+                module, share, specs, options=(*options, "--firmware", firmware), **keys
+            )
+        except boot.CannotBoot as error:
+            pytest.skip(str(error))
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def disks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the drives that keep their data from boot to boot."""
+    return tmp_path_factory.mktemp("disks")
+
+
+@pytest.fixture(scope="session")
+def refusals(inside: Boot, disks: Path) -> Seen:
+    """What was said of drives that something stands on."""
+    dual = disks / "dual.img"
+    dual.touch()
+    os.truncate(dual, DUAL_PORT_BYTES)
+    options = ("--append", "nvme_core.multipath=N", "--qemu", drives.DUAL_PORT.format(file=dual))
+    return inside("refusals", *drives.REFUSALS, options=options, timeout_s=480)
+
+
+@pytest.fixture(scope="session")
+def runs(inside: Boot, disks: Path) -> Seen:
+    """Runs of healthy drives; the last one lost its power."""
+    return inside("runs", *drives.runs(disks), power_cut=True, timeout_s=480)
+
+
+@pytest.fixture(scope="session")
+def after(inside: Boot, disks: Path, runs: Seen) -> Seen:
+    """What is left after the power cut, with the drives in another order."""
+    assert len(runs)
+    return inside("after", *drives.after(disks), power_cut=True)
+
+
+@pytest.fixture(scope="session")
+def faults(inside: Boot, disks: Path, after: Seen) -> Seen:
+    """Runs of drives that fail, go away, hang or are reset; and what a second power cut left."""
+    assert len(after)
+    return inside("faults", *drives.faults(disks), firmware=NEXT_FIRMWARE, timeout_s=480)

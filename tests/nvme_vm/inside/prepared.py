@@ -1,0 +1,88 @@
+"""Prepare a drive, and see what later runs make of the record; two programs on one drive."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.nvme_vm.inside.driver import WRITES, Answer, Driver, busy
+
+PREPARED, OTHER = "/dev/nvme5n1", "/dev/nvme6n1"
+QUICK = ("--passes", "1", "--round", "1", "--rounds", "5", "--quiet")
+FOREIGN_MIB = 4
+
+
+def prepared(driver: Driver) -> None:
+    """One drive is formatted, the other discarded; both are filled, and run to a steady state."""
+    for drive, purge in ((PREPARED, "format"), (OTHER, "discard")):
+        driver.kvbench(
+            f"prepare by {purge}",
+            *("prepare", drive, "--destroy", drive, "--yes", "--purge", purge, *QUICK),
+            *("--results", str(driver.results)),
+        )
+
+
+def stamps(driver: Driver) -> None:
+    """The record holds, until somebody else writes; the record of another drive never does."""
+    once(driver, "run of a prepared drive", PREPARED)
+    noise = os.urandom(1 << 20)
+    with Path(PREPARED).open("r+b", buffering=0) as drive:
+        for _ in range(FOREIGN_MIB):
+            drive.write(noise)
+        os.fsync(drive.fileno())
+    once(driver, "run after foreign writes", PREPARED)
+    first, second = sorted((driver.results / "stamps").iterdir())
+    shutil.copy(
+        first if "PREP" in first.name else second, first if "OTHR" in first.name else second
+    )
+    once(driver, "run with the stamp of another drive", OTHER)
+
+
+def once(driver: Driver, name: str, drive: str) -> None:
+    """One short cell of reads."""
+    load = driver.workload("read")
+    argv = ("run", drive, "--workload", load, "--repetitions", "1", "--quiet", "--label", name)
+    driver.kvbench(name, *argv, "--results", str(driver.results))
+
+
+def held(driver: Driver) -> None:
+    """While kvbench writes, nobody can claim, mount or lock the drive, a second kvbench neither."""
+    load = driver.workload("write", runtime="20s")
+    rest = ("--workload", load, "--repetitions", "1", "--results", str(driver.results))
+    program = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "kvbench",
+            "run",
+            OTHER,
+            "--destroy",
+            OTHER,
+            "--yes",
+            "--quiet",
+            *rest,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        busy(OTHER, field=WRITES)
+        try:
+            os.close(os.open(OTHER, os.O_RDONLY | os.O_EXCL))
+            claim = "granted"
+        except OSError as error:
+            claim = errno.errorcode[error.errno or 0]
+        driver.write_down(Answer(name="claim while kvbench writes", stdout=claim))
+        argv = ("run", OTHER, "--destroy", OTHER, "--yes", "--quiet", *rest)
+        driver.kvbench("second kvbench on the drive", *argv)
+        driver.kvbench("second kvbench that only reads", "run", OTHER, *rest)
+    finally:
+        program.terminate()
+        code = program.wait(60)
+    driver.write_down(Answer(name="first kvbench", exit_code=code))
+
+
+SCENARIOS = (prepared, stamps, held)
