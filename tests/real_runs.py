@@ -15,6 +15,7 @@ from kvbench.fio.launch import LiveCounters
 from kvbench.fio.model import FioResult
 from kvbench.fio.output import parse
 from kvbench.fio.probe import find_fio
+from kvbench.host.health import HealthWatch
 from kvbench.host.probe import identify
 from kvbench.measure.model import MeasuredCell
 from kvbench.measure.run import measure_cell
@@ -141,6 +142,7 @@ def go_on(
     *,
     while_running: Callable[[], None] = lambda: None,
     stop: threading.Event | None = None,
+    watch: HealthWatch | None = None,
 ) -> Run:
     """Run what the folder has not stored yet."""
     place = folder / record.run_id
@@ -153,6 +155,7 @@ def go_on(
         observer=Watcher(while_running),
         stop=stop or threading.Event(),
         done=done,
+        watch=watch,
     )
     return Run(record=record, end=end, folder=place)
 
