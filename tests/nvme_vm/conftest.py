@@ -11,6 +11,7 @@ from tests.nvme_vm.guest import Seen
 
 FIRMWARE, NEXT_FIRMWARE = "FW1.0", "FW2.0"
 DUAL_PORT_BYTES = 32 << 20
+TIMEOUT_S = 540  # of one boot; on an idle machine of two cores the longest takes half of it
 NEEDED = ("nvme", "lvm", "mdadm", "cryptsetup", "mkfs.btrfs", "mkfs.ext4", "make-bcache", "sfdisk")
 
 Boot = Callable[..., Seen]
@@ -29,14 +30,22 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Boot:
     except boot.CannotBoot as error:
         pytest.skip(str(error))
 
-    def start(module: str, *specs: str, firmware: str = FIRMWARE, **keys: object) -> Seen:
-        share = tmp_path_factory.mktemp(module)
-        options = keys.pop("options", ())
-        assert isinstance(options, tuple)
-        options += tuple(word for name in drives.MODULES for word in ("--modprobe", name))
+    def start(
+        module: str,
+        *specs: str,
+        firmware: str = FIRMWARE,
+        options: tuple[str, ...] = (),
+        power_cut: bool = False,
+    ) -> Seen:
+        modules = tuple(word for name in drives.MODULES for word in ("--modprobe", name))
         try:
             return guest.run_inside(
-                module, share, specs, options=(*options, "--firmware", firmware), **keys
+                module,
+                tmp_path_factory.mktemp(module),
+                specs,
+                options=(*options, *modules, "--firmware", firmware),
+                power_cut=power_cut,
+                timeout_s=TIMEOUT_S,
             )
         except boot.CannotBoot as error:
             pytest.skip(str(error))
@@ -57,13 +66,13 @@ def refusals(inside: Boot, disks: Path) -> Seen:
     dual.touch()
     os.truncate(dual, DUAL_PORT_BYTES)
     options = ("--append", "nvme_core.multipath=N", "--qemu", drives.DUAL_PORT.format(file=dual))
-    return inside("refusals", *drives.REFUSALS, options=options, timeout_s=480)
+    return inside("refusals", *drives.REFUSALS, options=options)
 
 
 @pytest.fixture(scope="session")
 def runs(inside: Boot, disks: Path) -> Seen:
     """Runs of healthy drives; the last one lost its power."""
-    return inside("runs", *drives.runs(disks), power_cut=True, timeout_s=480)
+    return inside("runs", *drives.runs(disks), power_cut=True)
 
 
 @pytest.fixture(scope="session")
@@ -77,4 +86,4 @@ def after(inside: Boot, disks: Path, runs: Seen) -> Seen:
 def faults(inside: Boot, disks: Path, after: Seen) -> Seen:
     """Runs of drives that fail, go away, hang or are reset; and what a second power cut left."""
     assert len(after)
-    return inside("faults", *drives.faults(disks), firmware=NEXT_FIRMWARE, timeout_s=480)
+    return inside("faults", *drives.faults(disks), firmware=NEXT_FIRMWARE)

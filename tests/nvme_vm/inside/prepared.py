@@ -33,10 +33,9 @@ def stamps(driver: Driver) -> None:
             drive.write(noise)
         os.fsync(drive.fileno())
     once(driver, "run after foreign writes", PREPARED)
-    first, second = sorted((driver.results / "stamps").iterdir())
-    shutil.copy(
-        first if "PREP" in first.name else second, first if "OTHR" in first.name else second
-    )
+    stamps = driver.results / "stamps"
+    (one,), (other,) = stamps.glob("PREP*"), stamps.glob("OTHR*")
+    shutil.copy(one, other)
     once(driver, "run with the stamp of another drive", OTHER)
 
 
@@ -51,19 +50,9 @@ def held(driver: Driver) -> None:
     """While kvbench writes, nobody can claim, mount or lock the drive, a second kvbench neither."""
     load = driver.workload("write", runtime="20s")
     rest = ("--workload", load, "--repetitions", "1", "--results", str(driver.results))
+    writing = ("run", OTHER, "--destroy", OTHER, "--yes", "--quiet", *rest)
     program = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "kvbench",
-            "run",
-            OTHER,
-            "--destroy",
-            OTHER,
-            "--yes",
-            "--quiet",
-            *rest,
-        ],
+        [sys.executable, "-m", "kvbench", *writing],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -76,8 +65,7 @@ def held(driver: Driver) -> None:
         except OSError as error:
             claim = errno.errorcode[error.errno or 0]
         driver.write_down(Answer(name="claim while kvbench writes", stdout=claim))
-        argv = ("run", OTHER, "--destroy", OTHER, "--yes", "--quiet", *rest)
-        driver.kvbench("second kvbench on the drive", *argv)
+        driver.kvbench("second kvbench on the drive", *writing)
         driver.kvbench("second kvbench that only reads", "run", OTHER, *rest)
     finally:
         program.terminate()
