@@ -3,15 +3,18 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run test check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices clean
+.PHONY: help run test test-nvme check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
 run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, write the report (ARGS="..." for options)
 	$(BIN)/kvbench run $(ARGS)
 
-test: $(VENV)/.dev ## set up, run all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev ## set up, run all tests but those on emulated NVMe drives
+	$(BIN)/python -m pytest -m "not vm"
+
+test-nvme: $(VENV)/.dev ## kvbench on emulated NVMe drives in a virtual machine (10 minutes, root, tests/nvme_vm/vm.sh deps)
+	$(BIN)/python -m pytest -m vm tests/nvme_vm
 
 check: lint types test ## ruff, mypy --strict and all tests
 
