@@ -189,6 +189,9 @@ def alerts(run: MeasuredRun) -> tuple[str, ...]:
         told.append(engine_words(plan.engine))
     if run.record.written.state == "unproven":
         told.append(_unproven(run))
+    condition = run.record.condition
+    if condition is not None and condition.state != "none" and condition.doubt:
+        told.append(f"not known to be in its steady state: {sentence(condition.doubt)}")
     if end := end_words(run):
         told.append(end)
     if run.damage:

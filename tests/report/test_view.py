@@ -11,6 +11,7 @@ from kvbench.report import text, view
 from kvbench.report.curves import CURVES_MAX, quantiles
 from kvbench.report.model import BarPanel, CurvePanel, LinePanel, Panel, ReportView, Row, Value
 from kvbench.report.tables import COLUMNS_MAX
+from kvbench.store.preparation import NOT_PREPARED
 from kvbench.units import GIB, KIB
 from tests.report.example import (
     BLOCKS,
@@ -449,3 +450,19 @@ def test_a_run_without_any_cell_is_a_report() -> None:
     report = seen(make_run(end="interrupted", cells_done=0))
     assert "0 of 93 cells were stored" in report.verdict
     assert all(not role.figures for role in report.roles)
+
+
+@pytest.mark.parametrize("state", ["broken", "unknown", "holds"])
+def test_a_device_that_is_not_steady_is_told_before_any_number(state: str) -> None:
+    condition = replace(NOT_PREPARED, state=state, text="<written> since", steady="not steady")
+    run = make_run()
+    run = replace(run, record=replace(run.record, condition=condition))
+    assert any("<written> since" in alert for alert in seen(run).alerts)
+
+
+def test_a_steady_device_and_one_without_a_record_raise_no_alert_of_their_own() -> None:
+    steady = replace(NOT_PREPARED, state="holds", covered=True, steady="steady")
+    for condition in (steady, NOT_PREPARED, None):
+        run = make_run()
+        run = replace(run, record=replace(run.record, condition=condition))
+        assert not any("steady state" in alert for alert in seen(run).alerts)
