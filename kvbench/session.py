@@ -10,7 +10,7 @@ import platform
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,7 @@ from kvbench.fio.sections import environment
 from kvbench.host import guard, probe
 from kvbench.host.boot import boot_id
 from kvbench.host.health import HealthWatch
-from kvbench.host.health_model import RunHealth, SessionHealth
+from kvbench.host.health_model import HealthSample, RunHealth, SessionHealth
 from kvbench.host.model import Identity
 from kvbench.integrity import trims
 from kvbench.integrity.expected import verifiable
@@ -50,8 +50,10 @@ class Observer(Protocol):
     def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
         """A cell starts; ``left_s`` is the expected time to the end of the plan."""
 
-    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
-        """A cell has been running for a while."""
+    def cell_running(
+        self, cell: Cell, counters: LiveCounters, samples: Sequence[HealthSample]
+    ) -> None:
+        """A cell has been running for a while; ``samples`` are of its drive, one a second."""
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
         """A cell is on disk."""
@@ -304,7 +306,7 @@ def _run_cell(
 
     def on_tick(counters: LiveCounters) -> None:
         watched.tick(counters.elapsed_s)
-        observer.cell_running(cell, counters)
+        observer.cell_running(cell, counters, watched.samples)
 
     result = launch(
         argv,

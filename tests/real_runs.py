@@ -42,7 +42,7 @@ class Watcher:
     def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
         """Nothing to do."""
 
-    def cell_running(self, _cell: Cell, _counters: LiveCounters) -> None:
+    def cell_running(self, _cell: Cell, _counters: LiveCounters, _samples: object) -> None:
         """Act."""
         self.while_running()
 

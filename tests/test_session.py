@@ -44,7 +44,7 @@ class Watcher:
         self.left.append(left_s)
         self.on_start(cell)
 
-    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
+    def cell_running(self, cell: Cell, counters: LiveCounters, samples: object) -> None:
         """Nothing to remember."""
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:

@@ -1,6 +1,7 @@
 """What ``run`` shows while it runs, on stderr: a live line on a terminal, plain lines elsewhere."""
 
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -9,9 +10,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from kvbench.cli.points import describe_point
 from kvbench.fio.launch import LiveCounters
+from kvbench.host.health_model import HealthSample
 from kvbench.plan import Cell
 from kvbench.store.records import CellRecord
-from kvbench.units import format_bandwidth, format_clock, format_count
+from kvbench.units import MS_PER_S, format_bandwidth, format_clock, format_count, format_time
 
 
 class LiveView:
@@ -31,6 +33,7 @@ class LiveView:
                 BarColumn(bar_width=16),
                 TextColumn("{task.fields[what]}"),
                 TextColumn("[bold]{task.fields[rate]}"),
+                TextColumn("{task.fields[drive]}"),
                 TextColumn("{task.fields[left]} left"),
                 console=self._console,
                 transient=True,
@@ -59,10 +62,16 @@ class LiveView:
             left = format_clock(left_s)
             if self._task is None:
                 self._task = self._progress.add_task(
-                    "", total=total, left="", number=0, what="", rate=""
+                    "", total=total, left="", number=0, what="", rate="", drive=""
                 )
             self._progress.update(
-                self._task, completed=number - 1, number=number, what=what, rate="", left=left
+                self._task,
+                completed=number - 1,
+                number=number,
+                what=what,
+                rate="",
+                drive="",
+                left=left,
             )
         elif not self._quiet:
             left = format_clock(left_s)
@@ -70,13 +79,15 @@ class LiveView:
                 f"cell {number} of {total}  {what}  {left} left", soft_wrap=True, markup=False
             )
 
-    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
-        """Show the rate since the last tick."""
+    def cell_running(
+        self, cell: Cell, counters: LiveCounters, samples: Sequence[HealthSample]
+    ) -> None:
+        """Show the rate since the last tick, and what the device showed in the last second."""
         if self._progress is None or self._task is None:
             return
         rate = self._rate(cell, counters)
         left = format_clock(self._left_s - counters.elapsed_s)
-        self._progress.update(self._task, rate=rate, left=left)
+        self._progress.update(self._task, rate=rate, drive=drive_words(samples), left=left)
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
         """Say at once when fio did not end as it should."""
@@ -112,6 +123,32 @@ class LiveView:
             iops = bytes_per_s / cell.placed[0].stream.mean_block_bytes
             shown = f"{format_count(iops)} IOPS, {shown}"
         return shown
+
+
+def drive_words(samples: Sequence[HealthSample]) -> str:
+    """Return the mean latency in the block layer over the last two looks, and the temperature.
+
+    Both are the kernel's, so neither fio nor the drive is asked, and nothing is disturbed.
+    """
+    parts = []
+    counted = [sample.counters for sample in samples[-2:] if sample.counters is not None]
+    if len(counted) == 2:
+        before, after = counted
+        ios = after.read_ios - before.read_ios + after.write_ios - before.write_ios
+        ticks = [
+            later - earlier
+            for earlier, later in (
+                (before.read_ticks_ms, after.read_ticks_ms),
+                (before.write_ticks_ms, after.write_ticks_ms),
+            )
+            if earlier is not None and later is not None
+        ]
+        if ios > 0 and len(ticks) == 2:
+            parts.append(f"device {format_time(sum(ticks) / MS_PER_S / ios)}")
+    heat = samples[-1].temperature_c if samples else None
+    if heat is not None:
+        parts.append(f"{heat:.0f} C")
+    return ", ".join(parts)
 
 
 def describe_cell(cell: Cell, repetitions: int) -> str:

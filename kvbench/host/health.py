@@ -6,7 +6,7 @@ for any block device.  Whatever is missing is a reason, never an error: a run go
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
 
@@ -199,6 +199,11 @@ class CellWatch:
         watch._sensors.begin()
         self._samples: list[HealthSample] = []
         self._look(0.0)
+
+    @property
+    def samples(self) -> Sequence[HealthSample]:
+        """What was seen so far."""
+        return self._samples
 
     def tick(self, elapsed_s: float) -> None:
         """Look again, at most once a second."""

@@ -21,7 +21,7 @@ class Silent:
     def cell_started(self, cell: Cell, number: int, total: int, left_s: float) -> None:
         """Nothing to show."""
 
-    def cell_running(self, cell: Cell, counters: LiveCounters) -> None:
+    def cell_running(self, cell: Cell, counters: LiveCounters, samples: object) -> None:
         """Nothing to show."""
 
     def cell_stored(self, cell: Cell, record: CellRecord) -> None:
