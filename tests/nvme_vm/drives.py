@@ -32,7 +32,7 @@ def runs(folder: Path) -> tuple[str, ...]:
         "serial=BLK40001,size=64M,lbs=4096",
         "serial=TWONS0001,ns=2,size=64M,iops_rd=600",
         _store(folder),
-        "serial=PREP0001,size=32M",
+        "serial=PREP0001,ns=2,size=32M",
         "serial=OTHR0001,size=32M",
     )
 

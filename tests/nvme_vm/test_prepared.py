@@ -21,6 +21,13 @@ def test_a_drive_is_purged_and_the_purge_is_proven(runs: Seen, purge: str) -> No
     assert "not purged" not in answer.stdout + answer.stderr
 
 
+@pytest.mark.parametrize("purge", ["format", "discard"])
+def test_preparing_a_namespace_leaves_the_one_beside_it(runs: Seen, purge: str) -> None:
+    facts = runs[f"prepare by {purge}"].facts
+    assert facts["bytes before"] == facts["bytes after"]
+    assert facts["writes before"] == facts["writes after"]
+
+
 def test_a_later_run_takes_the_record_of_the_preparation(runs: Seen) -> None:
     assert runs["run of a prepared drive"].exit_code == ExitCode.OK
     assert written(runs, "run of a prepared drive").state == "prepared"

@@ -9,29 +9,37 @@ from pathlib import Path
 
 from tests.nvme_vm.inside.driver import WRITES, Answer, Driver, busy
 
-PREPARED, OTHER = "/dev/nvme5n1", "/dev/nvme6n1"
+BESIDE, PREPARED = "/dev/nvme5n1", "/dev/nvme5n2"  # two namespaces of one drive
+OTHER = "/dev/nvme6n1"
 QUICK = ("--passes", "1", "--round", "1", "--rounds", "5", "--quiet")
 FOREIGN_MIB = 4
 
 
 def prepared(driver: Driver) -> None:
-    """One drive is formatted, the other discarded; both are filled, and run to a steady state."""
+    """One namespace is formatted, another drive discarded; both are filled, and run in rounds."""
+    write_noise(BESIDE)
     for drive, purge in ((PREPARED, "format"), (OTHER, "discard")):
         driver.kvbench(
             f"prepare by {purge}",
             *("prepare", drive, "--destroy", drive, "--yes", "--purge", purge, *QUICK),
             *("--results", str(driver.results)),
+            watched=BESIDE,
         )
+
+
+def write_noise(drive: str) -> None:
+    """Write a little to the start of a drive, as another program would."""
+    noise = os.urandom(1 << 20)
+    with Path(drive).open("r+b", buffering=0) as node:
+        for _ in range(FOREIGN_MIB):
+            node.write(noise)
+        os.fsync(node.fileno())
 
 
 def stamps(driver: Driver) -> None:
     """The record holds, until somebody else writes; the record of another drive never does."""
     once(driver, "run of a prepared drive", PREPARED)
-    noise = os.urandom(1 << 20)
-    with Path(PREPARED).open("r+b", buffering=0) as drive:
-        for _ in range(FOREIGN_MIB):
-            drive.write(noise)
-        os.fsync(drive.fileno())
+    write_noise(PREPARED)
     once(driver, "run after foreign writes", PREPARED)
     stamps = driver.results / "stamps"
     (one,), (other,) = stamps.glob("PREP*"), stamps.glob("OTHR*")
