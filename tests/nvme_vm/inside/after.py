@@ -6,7 +6,8 @@ from tests.nvme_vm.inside.driver import Driver, run
 from tests.nvme_vm.inside.runs import BY_ID, STORE_POINT, cut_when, measured, mount_store
 
 VERIFIED = str(Path(__file__).parents[2] / "cli" / "verified.toml")
-STORE, FAST = "/dev/nvme1n1", "/dev/nvme2n1"  # the name of FAST was nvme0n1, and is now another's
+# The name of FAST was nvme0n1, and is now another's.
+STORE, FAST, INTEGRITY = "/dev/nvme1n1", "/dev/nvme2n1", "/dev/nvme3n1"
 
 
 def resumed(driver: Driver) -> None:
@@ -30,8 +31,8 @@ def integrity_cut(driver: Driver) -> None:
     target = f"{BY_ID}INTG0001"
     argv = ("--workload", VERIFIED, "--repetitions", "2", "--label", "cut-integrity")
     destroy = ("--destroy", target, "--yes")
-    cells = "*cut-integrity/cells/0003/cell.json"
-    cut_when(driver, results, cells, "run", target, *argv, *destroy)
+    job = "*cut-integrity/cells/.partial-0004/job.fio"
+    cut_when(driver, results, job, "run", target, *argv, *destroy, writing=INTEGRITY)
 
 
 def _of(results: Path) -> tuple[str, str]:

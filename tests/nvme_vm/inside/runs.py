@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.nvme_vm.inside import prepared
-from tests.nvme_vm.inside.driver import Driver, run, wait_until
+from tests.nvme_vm.inside.driver import WRITES, Driver, busy, run, wait_until
 
 FAST, SLOW, BLOCKS_4K = "/dev/nvme0n1", "/dev/nvme1n1", "/dev/nvme2n1"
 FIRST, SECOND = "/dev/nvme3n1", "/dev/nvme3n2"  # two namespaces of one drive
@@ -89,13 +89,23 @@ def mount_store(device: str) -> Path:
     return STORE_POINT / "results"
 
 
-def cut_when(driver: Driver, results: Path, pattern: str, *argv: str) -> None:
-    """Run kvbench until a file has something in it, then take the power away."""
+def cut_when(driver: Driver, results: Path, pattern: str, *argv: str, writing: str = "") -> None:
+    """Run kvbench until a file has something in it, then take the power away.
+
+    Args:
+        driver: the scenarios' hands.
+        results: the store of the run.
+        pattern: of the file, below ``results``.
+        argv: what follows the program's name.
+        writing: wait besides until writes to this drive are under way.
+    """
     driver.keep_results()
     driver.qmp("query-status")  # the port is open from now on
 
     def cut() -> None:
         wait_until(lambda: any(p.stat().st_size for p in results.glob(pattern)), limit_s=120)
+        if writing:
+            busy(writing, field=WRITES)
         driver.qmp("quit")
         wait_until(lambda: False)
 
