@@ -1,0 +1,192 @@
+"""What the probes that write say: write unit, cache, trims, and whether data is kept.  Pure."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from kvbench.measure.probed import Probed, range_words
+from kvbench.measure.reading_model import Reading
+from kvbench.stats.drop import VALUES_MIN, find_drop
+from kvbench.units import format_bandwidth, format_clock, format_size
+
+STEP_SHARE_MAX = 0.85  # of the rate of the next larger writes: below it is a step
+STEP_WORST_MAX = 0.95  # in the repetition that shows it least
+
+
+def indirection_unit(probed: Probed) -> Iterator[Reading]:
+    """The size below which a write costs more than a whole unit."""
+    question = "In which unit does the drive write?"
+    axis = next((a for a in probed.workload.sweep if a.field == "block_size"), None)
+    stream = probed.workload.streams[0].name
+    rates: dict[int, dict[int, float]] = {}
+    for value in sorted(int(v) for v in axis.values) if axis is not None else ():
+        found = probed.by_repetition("iops", stream, {"block_size": value})
+        if found:
+            rates[value] = found
+    missing = [
+        f"{format_size(int(one.cell.parameters['block_size']))} is not supported here: "
+        f"{one.reason}."
+        for one in probed.plan.unsupported
+        if one.cell.workload == probed.workload.name and "block_size" in one.cell.parameters
+    ]
+    sizes = list(rates)
+    if len(sizes) < 2:
+        text = "Fewer than two sizes gave a rate, and a step needs two."
+        yield probed.reading(question, "cannot-say", text, *missing)
+        return
+    steps, least = [], (1.0, "")
+    for small, large in pairwise(sizes):
+        both = sorted(rates[small].keys() & rates[large].keys())
+        shares = [rates[small][r] / rates[large][r] for r in both if rates[large][r] > 0]
+        if not shares:
+            continue
+        words = (
+            f"writes of {format_size(small)} reach {median(shares):.2f} of the rate of writes of "
+            f"{format_size(large)} ({range_words(shares)})"
+        )
+        least = min(least, (median(shares), words))
+        if median(shares) <= STEP_SHARE_MAX and max(shares) <= STEP_WORST_MAX:
+            steps.append((large, words))
+    if steps:
+        unit, words = steps[-1]
+        text = (
+            f"A step at {format_size(unit)}: {words}. The drive seems to write whole units of it."
+        )
+        others = [f"Also: {words}." for _, words in steps[:-1]]
+        yield probed.reading(question, "seen", text, *others, *missing)
+        return
+    low = f" The least: {least[1]}." if least[1] else ""
+    text = (
+        f"No step seen: from {format_size(sizes[0])} to {format_size(sizes[-1])} smaller writes "
+        f"are never clearly rarer than larger ones.{low} The unit may be the smallest size, or a "
+        "cache hides it."
+    )
+    yield probed.reading(question, "not-seen", text, *missing)
+
+
+def deallocated(probed: Probed) -> Iterator[Reading]:
+    """What trimmed blocks return."""
+    question = "What do trimmed blocks return?"
+    looks = [look for cell in probed.cells for look in cell.after_trim]
+    read = [look for look in looks if look.units]
+    more = []
+    if probed.plan.target.kind == "file":
+        more.append(
+            "on a file a hole is punched, and its zeroes are the file system's, not the drive's"
+        )
+    if not read:
+        reasons = "; ".join(dict.fromkeys(look.reason for look in looks)) or "no cell read them"
+        yield probed.reading(question, "cannot-say", f"Nothing was read after a trim: {reasons}.")
+        return
+    units = sum(look.units for look in read)
+    unit = format_size(read[0].unit_bytes)
+    kinds = (
+        ("zeroes", sum(look.zero for look in read)),
+        ("ones", sum(look.ones for look in read)),
+        ("what stood there before", sum(look.old for look in read)),
+        ("something else", sum(look.other for look in read)),
+    )
+    parts = [f"{count:,} return {what}" for what, count in kinds if count]
+    changed = sum(look.changed for look in read)
+    again = (
+        f"{changed:,} did not return the same in every one of {read[0].reads} reads: not "
+        "deterministic."
+        if changed
+        else f"Each returned the same in {read[0].reads} reads."
+    )
+    before = sum(look.zero_before for look in read)
+    if before:
+        more.append(f"{before:,} of the blocks were zeroes before the trim and tell nothing")
+    old = sum(look.old for look in read)
+    warns = [f"{old:,} blocks were not emptied: another tenant could read them."] if old else []
+    yield probed.reading(
+        question,
+        "seen",
+        f"Of {units:,} trimmed blocks of {unit}, {'; '.join(parts)}.",
+        again,
+        *warns,
+        more=more,
+    )
+
+
+def sustained_write(probed: Probed) -> Iterator[Reading]:
+    """Where a long write falls to a lower speed."""
+    question = "Where does the write cache end?"
+    sentences: list[str] = []
+    fell = whole = 0
+    least_bytes: float | None = None
+    stream = probed.workload.streams[0]
+    for one in probed.timeline.cells:
+        if one.cell.workload != probed.workload.name or one.cell.purpose != "measure":
+            continue
+        windows = [w for s in one.streams if s.stream == stream.name for w in s.windows]
+        if len(windows) < VALUES_MIN:
+            continue
+        whole += 1
+        rates = np.array([w.rate * stream.mean_block_bytes for w in windows])
+        lengths = np.array([w.end_s - w.begin_s for w in windows])
+        written = float((rates * lengths).sum())
+        least_bytes = written if least_bytes is None else min(least_bytes, written)
+        drop = find_drop(rates)
+        number = one.cell.repetition
+        if drop is None:
+            low, high = np.quantile(rates, (0.1, 0.9))
+            sentences.append(
+                f"Repetition {number}: no cliff within {format_size(written)} "
+                f"({format_clock(float(lengths.sum()))}); "
+                f"{format_bandwidth(float(np.median(rates)))} in the median window, 80 % of "
+                f"{rates.size} windows between "
+                f"{format_bandwidth(float(low))} and {format_bandwidth(float(high))}."
+            )
+            continue
+        fell += 1
+        until = float((rates * lengths)[: drop.place].sum())
+        sentences.append(
+            f"Repetition {number}: after {format_size(until)} "
+            f"({format_clock(float(lengths[: drop.place].sum()))}) it falls from "
+            f"{format_bandwidth(drop.before)} to {format_bandwidth(drop.after)} "
+            f"({drop.after / drop.before:.0%}), medians of {drop.place} and "
+            f"{rates.size - drop.place} windows."
+        )
+    if not whole:
+        text = f"No repetition has {VALUES_MIN} windows of bandwidth: give a longer --runtime."
+        yield probed.reading(question, "cannot-say", text)
+        return
+    head = (
+        f"A cliff in {fell} of {whole} repetitions."
+        if fell
+        else f"No cliff was seen in {whole} repetitions, each of at least "
+        f"{format_size(least_bytes or 0.0)}: a cache that holds more cannot be told from none."
+    )
+    yield probed.reading(question, "seen" if fell else "not-seen", head, *sentences)
+
+
+def integrity(probed: Probed) -> Iterator[Reading]:
+    """Whether all that was written was read back as it was."""
+    question = "Is what was written read back as it was?"
+    good = bad = blocks = 0
+    wrong: list[str] = []
+    for cell in probed.cells:
+        once = [one for one in cell.cell.placed if one.stream.once]
+        if not once:
+            continue
+        texts = [f.text for f in cell.findings if f.check == "read-back"]
+        if texts:
+            bad += 1
+            wrong += [f"Cell {cell.cell.cell_id}: {text}." for text in texts]
+        elif cell.outcome != "failed":
+            good += 1
+            blocks += sum(one.size_bytes // one.stream.max_block_bytes for one in once)
+    if bad:
+        text = f"NO: in {bad} of {good + bad} cells other data came back than was written."
+        yield probed.reading(question, "seen", text, *wrong)
+    elif good:
+        text = (
+            f"Yes: {blocks:,} blocks in {good} cells were read back once each, with the right "
+            "checksum (CRC32C) and in their place."
+        )
+        yield probed.reading(question, "not-seen", text)
+    else:
+        yield probed.reading(question, "cannot-say", "No cell was read back to its end.")

@@ -1,0 +1,292 @@
+"""What the probes say of made-up runs: a planted step, cliff or knee, none, and too little."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun, Measurement, Outcome
+from kvbench.measure.reading_model import Reading
+from kvbench.measure.readings import read_probes
+from kvbench.measure.relations import with_relations
+from kvbench.measure.summarise import summarise
+from kvbench.measure.timeline import CellTimeline, StreamTimeline, Timeline, Window
+from kvbench.plan import Cell, Plan, TargetSpec, make_plan
+from kvbench.store.records import AfterTrim
+from kvbench.units import GIB, KIB, MIB
+from kvbench.workload.catalog import find_workload
+from kvbench.workload.schema import SweepValue
+from tests import records
+
+ValueOf = Callable[[Cell, str], float | None]  # cell, metric
+NO_TIMELINE = Timeline(cells=())
+
+
+def a_plan(name: str, *, repetitions: int = 3, kind: str = "file", block: int = 512) -> Plan:
+    target = TargetSpec(
+        path="/data/file",
+        kind="file" if kind == "file" else "block",
+        size_bytes=2 * GIB,
+        own_file=kind == "file",
+        logical_block_bytes=block,
+    )
+    return make_plan([find_workload(name)], target, repetitions=repetitions, seed=1, may_write=True)
+
+
+def a_run(
+    plan: Plan,
+    value_of: ValueOf = lambda *_: None,
+    *,
+    metrics: Sequence[str] = (),
+    outcome: Callable[[Cell], Outcome] = lambda _: "valid",
+    findings: Callable[[Cell], tuple[Finding, ...]] = lambda _: (),
+    after_trim: Callable[[Cell], tuple[AfterTrim, ...]] = lambda _: (),
+) -> MeasuredRun:
+    cells = [
+        MeasuredCell(
+            cell=cell,
+            outcome=outcome(cell),
+            findings=findings(cell),
+            measurements=tuple(
+                Measurement(
+                    stream=cell.placed[0].stream.name,
+                    direction="write" if cell.placed[0].stream.writes else "read",
+                    metric=metric,
+                    value=value_of(cell, metric),
+                    io_count=20,
+                    reason="" if value_of(cell, metric) is not None else "nobody knows",
+                )
+                for metric in metrics
+            ),
+            histograms=(),
+            after_trim=after_trim(cell),
+        )
+        for cell in plan.cells
+        if cell.purpose == "measure"
+    ]
+    related = with_relations(cells, plan)
+    return MeasuredRun(
+        record=records.a_run_record(plan),
+        end=records.an_end_record(),
+        cells=related,
+        summaries=summarise(plan, related),
+        damage=(),
+    )
+
+
+def only(run: MeasuredRun, timeline: Timeline = NO_TIMELINE) -> Reading:
+    (reading,) = read_probes(run, timeline)
+    return reading
+
+
+def said(reading: Reading) -> str:
+    return " ".join(reading.sentences)
+
+
+def wobble(cell: Cell) -> float:
+    """The repetitions differ a little, each in its own way."""
+    return 1 + 0.02 * (cell.repetition - 2)
+
+
+# --- indirection unit
+
+
+def rates(below: dict[SweepValue, float]) -> ValueOf:
+    """IOPS that fall as writes grow, but for those below a unit."""
+
+    def value(cell: Cell, _metric: str) -> float:
+        size = cell.parameters["block_size"]
+        return 20_000 / (1 + float(size) / 65536) * below.get(size, 1.0) * wobble(cell)
+
+    return value
+
+
+@pytest.mark.parametrize("unit", [4 * KIB, 16 * KIB, 32 * KIB])
+def test_writes_below_a_unit_that_cost_more_show_the_unit(unit: int) -> None:
+    sizes = (512, KIB, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB)
+    slow: dict[SweepValue, float] = {size: 0.5 for size in sizes if size < unit}
+    run = a_run(a_plan("indirection-unit"), rates(slow), metrics=["iops"])
+    reading = only(run)
+    assert reading.answer == "seen"
+    assert f"A step at {unit // KIB} KiB" in said(reading)
+    assert "range of n=3" in said(reading)
+    assert reading.caveats
+
+
+def test_a_fixed_cost_per_write_is_no_step() -> None:
+    reading = only(a_run(a_plan("indirection-unit"), rates({}), metrics=["iops"]))
+    assert reading.answer == "not-seen"
+    assert "No step seen: from 512 B to 64 KiB" in said(reading)
+
+
+def test_a_step_that_one_repetition_does_not_show_is_none() -> None:
+    def value(cell: Cell, _metric: str) -> float:
+        slow = cell.parameters["block_size"] == 2 * KIB and cell.repetition != 2
+        return 500.0 if slow else 1000.0
+
+    assert only(a_run(a_plan("indirection-unit"), value, metrics=["iops"])).answer == "not-seen"
+
+
+def test_sizes_below_the_drives_own_block_are_named() -> None:
+    plan = a_plan("indirection-unit", block=4096)
+    reading = only(a_run(plan, rates({4096: 0.4}), metrics=["iops"]))
+    assert "A step at 8 KiB" in said(reading)
+    assert "512 B is not supported here: its 512 B blocks are not a multiple" in said(reading)
+
+
+def test_one_repetition_has_no_interval_and_says_so() -> None:
+    plan = a_plan("indirection-unit", repetitions=1)
+    reading = only(a_run(plan, rates({2 * KIB: 0.4, KIB: 0.4, 512: 0.4}), metrics=["iops"]))
+    assert "n=1, no interval" in said(reading)
+
+
+def test_without_rates_nothing_is_said() -> None:
+    run = a_run(a_plan("indirection-unit"), metrics=["iops"], outcome=lambda _: "invalid")
+    assert only(run).answer == "cannot-say"
+
+
+# --- idle
+
+
+def sleepy(ratio: float) -> ValueOf:
+    def value(cell: Cell, _metric: str) -> float:
+        return (ratio if cell.parameters["pause"] == 1.0 else 1.0) * 100e-6 * wobble(cell)
+
+    return value
+
+
+def test_what_a_sleep_costs_is_seen_with_its_reads() -> None:
+    reading = only(a_run(a_plan("idle-then-read"), sleepy(3.0), metrics=["latency_mean"]))
+    assert reading.answer == "seen"
+    assert "after 1.00 s a read takes 300 us" in said(reading)
+    assert "60 reads in all" in said(reading)
+
+
+def test_a_drive_that_does_not_sleep_shows_no_price() -> None:
+    reading = only(a_run(a_plan("idle-then-read"), sleepy(1.2), metrics=["latency_mean"]))
+    assert reading.answer == "not-seen"
+    assert said(reading).count("no clear difference") == 3
+
+
+# --- map
+
+
+def rising_from(span: float) -> ValueOf:
+    def value(cell: Cell, _metric: str) -> float:
+        size = float(cell.parameters["span_size"])
+        return (100e-6 if size <= span else 300e-6) * wobble(cell)
+
+    return value
+
+
+def test_a_flat_map_names_how_far_was_looked() -> None:
+    reading = only(a_run(a_plan("map-span"), rising_from(1e18), metrics=["latency_p50"]))
+    assert reading.answer == "not-seen"
+    assert "no knee from 16 MiB to 2 GiB" in said(reading)
+    assert any("beyond" in caveat for caveat in reading.caveats)
+
+
+# --- trims
+
+
+def looked(**counts: int) -> tuple[AfterTrim, ...]:
+    return (replace(AfterTrim(stream="trim", unit_bytes=4096, reads=3, units=100), **counts),)
+
+
+def test_zeroes_on_a_file_say_nothing_of_the_drive() -> None:
+    run = a_run(a_plan("deallocate-then-read"), after_trim=lambda _: looked(zero=100))
+    reading = only(run)
+    assert "Of 300 trimmed blocks of 4 KiB, 300 return zeroes. Each returned the same" in said(
+        reading
+    )
+    assert "file system's" in reading.caveats[0]
+
+
+def test_old_data_and_changing_data_are_told() -> None:
+    plan = a_plan("deallocate-then-read", kind="block")
+    run = a_run(plan, after_trim=lambda _: looked(zero=60, old=40, changed=5, zero_before=1))
+    text = said(only(run))
+    assert "180 return zeroes; 120 return what stood there before" in text
+    assert "15 did not return the same in every one of 3 reads" in text
+    assert "120 blocks were not emptied" in text
+    assert "3 of the blocks were zeroes before" in only(run).caveats[0]
+
+
+def test_trims_that_nobody_read_have_a_reason() -> None:
+    why = (AfterTrim(stream="trim", unit_bytes=4096, reason="O_DIRECT does not work here"),)
+    reading = only(a_run(a_plan("deallocate-then-read"), after_trim=lambda _: why))
+    assert reading.answer == "cannot-say"
+    assert "O_DIRECT does not work here" in said(reading)
+
+
+# --- sustained writes
+
+
+def written(plan: Plan, rates_of: Callable[[int], Sequence[float]]) -> Timeline:
+    """Windows of a second with so many bytes per second, by repetition."""
+    cells = []
+    for cell in plan.cells:
+        if cell.purpose != "measure":
+            continue
+        windows = tuple(
+            Window(
+                begin_s=float(place),
+                end_s=place + 1.0,
+                rate=rate / MIB,
+                count=round(rate / MIB),
+                percentiles_s=(None, None, None),
+            )
+            for place, rate in enumerate(rates_of(cell.repetition))
+        )
+        stream = StreamTimeline(stream="write", direction="write", what="I/Os", windows=windows)
+        cells.append(
+            CellTimeline(cell=cell, begin_s=0.0, end_s=30.0, streams=(stream,), health=None)
+        )
+    return Timeline(cells=tuple(cells))
+
+
+def test_a_planted_cliff_is_told_with_bytes_and_both_levels() -> None:
+    plan = a_plan("sustained-write")
+    timeline = written(plan, lambda _: [2e9] * 10 + [5e8] * 20)
+    reading = only(a_run(plan), timeline)
+    assert reading.answer == "seen"
+    assert "A cliff in 3 of 3 repetitions." in said(reading)
+    assert "after 18.63 GiB (10 s) it falls from 2.00 GB/s to 500 MB/s (25%)" in said(reading)
+
+
+def test_a_level_line_says_within_how_many_bytes_no_cliff_was_seen() -> None:
+    plan = a_plan("sustained-write")
+    reading = only(a_run(plan), written(plan, lambda _: [1e9, 1.1e9, 0.9e9] * 10))
+    assert reading.answer == "not-seen"
+    assert "No cliff was seen in 3 repetitions, each of at least 27.94 GiB" in said(reading)
+
+
+def test_too_short_a_write_cannot_say() -> None:
+    plan = a_plan("sustained-write")
+    reading = only(a_run(plan), written(plan, lambda _: [1e9] * 4))
+    assert reading.answer == "cannot-say"
+
+
+# --- integrity
+
+
+def test_a_run_whose_data_came_back_says_how_much_was_checked() -> None:
+    run = a_run(a_plan("integrity-large", repetitions=1))
+    assert "Yes: 2,866 blocks in 2 cells" in said(only(run))
+
+
+def test_wrong_data_is_the_answer() -> None:
+    wrong = Finding(check="read-back", severity="invalid", text="1 of 9 blocks did not read back")
+    run = a_run(
+        a_plan("integrity-large", repetitions=1),
+        outcome=lambda cell: "failed" if cell.parameters["phase"] == "write" else "valid",
+        findings=lambda cell: (wrong,) if cell.parameters["phase"] == "write" else (),
+    )
+    reading = only(run)
+    assert "NO: in 1 of 2 cells other data came back" in said(reading)
+    assert "1 of 9 blocks did not read back" in said(reading)
+
+
+def test_a_run_without_probes_says_nothing() -> None:
+    run = a_run(records.a_plan())
+    assert read_probes(replace(run), NO_TIMELINE) == ()
