@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from kvbench.host import probe, processes, topology
 from kvbench.host.facts import Mount, mount_of, parse_mountinfo
-from kvbench.host.file_objections import Objection, file_use, memory_or_kernel
+from kvbench.host.file_objections import Objection, memory_or_kernel
 from kvbench.host.machine import Machine, is_gone
 from kvbench.host.model import Identity
+from kvbench.host.other_ways import other_ways
 from kvbench.host.signatures import find_signatures
 from kvbench.host.topology import Block
 from kvbench.units import KIB
@@ -39,8 +40,7 @@ def block_objections(identity: Identity, machine: Machine) -> Iterator[Objection
     yield from _mounted(machine, relatives, mounts)
     yield from _swapped(machine, relatives)
     yield from _held(machine, relatives)
-    yield from _twins(machine, device)
-    yield from _loops(machine, device, relatives)
+    yield from other_ways(machine, device, relatives)
     yield from _system_disk(machine, device)
     yield from _contents(machine, identity, device)
     yield from _opened(machine, relatives)
@@ -147,59 +147,6 @@ def _kind_of_holder(machine: Machine, name: str) -> str:
         return next((kinds[k] for k in kinds if uuid.startswith(k)), "the device-mapper device")
     kinds = {"md": "the RAID array", "bcache": "the bcache device"}
     return next((kinds[k] for k in kinds if name.startswith(k)), "the device")
-
-
-def _twins(machine: Machine, device: Block) -> Iterator[Objection]:
-    """Another path to the same drive, where multipath is not set up: same world-wide name."""
-    disk = topology.whole_disk(machine, device)
-    wwid = _world_wide_name(machine, disk.folder)
-    if not wwid:
-        return
-    for name in machine.names("/sys/class/block"):
-        other = topology.named_if_there(machine, name)  # None: hidden paths have no number
-        if other is None or topology.whole_disk(machine, other) == disk:
-            continue
-        if _world_wide_name(machine, other.folder) == wwid:
-            yield Objection(
-                text=f"is reached as /dev/{name} too (same world-wide name {wwid})",
-                hint="set up multipath, and use its device",
-            )
-
-
-def _world_wide_name(machine: Machine, folder: str) -> str:
-    for path in ("wwid", "device/wwid"):
-        text = machine.text_if_there(f"{folder}/{path}")
-        if text and text.strip():
-            return text.strip()
-    return ""
-
-
-def _loops(machine: Machine, device: Block, relatives: tuple[Block, ...]) -> Iterator[Objection]:
-    """Loop devices that show the target, and what a loop target shows itself."""
-    disk = topology.whole_disk(machine, device)
-    own = {relative.number for relative in relatives}
-    loops = topology.attached_loops(machine)
-    for loop, backing in loops.items():
-        if backing.number in own:
-            yield Objection(
-                text=f"is shown as the loop device /dev/{loop.name} too",
-                hint=f"losetup -d /dev/{loop.name}, when nothing uses that device",
-            )
-    if disk not in loops:
-        return
-    shown = loops[disk]
-    if shown.number is not None:
-        yield Objection(
-            text="is a loop device over another block device",
-            hint="use that device itself",
-        )
-    for loop, backing in loops.items():
-        if loop != disk and backing == shown:
-            yield Objection(text=f"its file is shown as /dev/{loop.name} too")
-    path = machine.text(f"{disk.folder}/loop/backing_file").rstrip("\n")
-    if machine.node(path).file_key != shown.file_key:
-        raise ValueError(f"the file behind the loop device is not the one now named {path}")
-    yield from file_use(path, machine, ignore_loop=disk.number)
 
 
 def _system_disk(machine: Machine, device: Block) -> Iterator[Objection]:

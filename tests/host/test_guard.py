@@ -297,6 +297,22 @@ def test_a_disk_that_a_program_reaches_by_its_scsi_node_is_refused(
     assert "is open in sg_write (pid 89)" in refusal(machine, disk).message
 
 
+def test_a_drive_that_is_served_to_other_machines_is_refused(
+    machine: FakeMachine, disk: str
+) -> None:
+    part = machine.add_partition("sda", "sda1", "8:1", 1)
+    other = machine.add_disk("sdb", "8:16")
+    folder = "/sys/kernel/config/nvmet/subsystems/shared/namespaces/1"
+    machine.write(f"{folder}/device_path", f"{disk}\n")
+    machine.write(f"{folder}/enable", "0\n")
+    allowed(machine, part)
+    machine.write(f"{folder}/enable", "1\n")
+    assert "is served to other machines as NVMe subsystem shared" in refusal(machine, part).message
+    allowed(machine, other)
+    machine.at(disk).unlink()  # what is served cannot be told from here any more
+    assert "cannot decide" in refusal(machine, other).message
+
+
 def test_open_files_that_only_root_sees_are_not_guessed_at(machine: FakeMachine, disk: str) -> None:
     machine.process(88, [ROOT_MOUNT], comm="qemu")
     machine.opens(88, disk)
