@@ -76,7 +76,7 @@ def _loops(machine: Machine, device: Block, relatives: tuple[Block, ...]) -> Ite
 
 
 def _exported(machine: Machine, relatives: tuple[Block, ...]) -> Iterator[Objection]:
-    """Served to other machines by the kernel's NVMe target: it claims nothing, and is no process."""
+    """Served to other machines by the kernel, which claims nothing and is no process."""
     numbers = {relative.number for relative in relatives}
     for name in machine.names_if_there(_SERVED):
         for nsid in machine.names_if_there(f"{_SERVED}/{name}/namespaces"):

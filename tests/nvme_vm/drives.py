@@ -3,7 +3,7 @@
 from pathlib import Path
 
 # What is asked for before the kernel would ask for it: these make the nodes that tools open.
-MODULES = ("btrfs", "loop", "dm_mod", "bcache")
+MODULES = ("btrfs", "loop", "dm_mod", "bcache", "nvmet")
 
 # One drive with two ports: without multipath the kernel shows it as two drives.
 DUAL_PORT = (

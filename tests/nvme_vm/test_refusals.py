@@ -56,6 +56,7 @@ REFUSED = {
     "disk with swap in use on a partition": "nvme0n1p1 is swap in use",
     "shown as a loop device": "is shown as the loop device /dev/loop0 too",
     "loop device over a drive": "is a loop device over another block device",
+    "served to other machines": "is served to other machines as NVMe subsystem shared",
     "open in another program": "is open in python",
     "claimed by another program": "is open in python",
     "open in another program by its character node": "is open in python",

@@ -276,6 +276,22 @@ def loops(driver: Driver) -> None:
         asked(driver, "loop device over a drive", loop)
 
 
+def served(driver: Driver) -> None:
+    """The kernel's NVMe target shows the drive to other machines."""
+    subsystem = Path("/sys/kernel/config/nvmet/subsystems/shared")
+    namespace = subsystem / "namespaces" / "1"
+    subsystem.mkdir()
+    namespace.mkdir()
+    (namespace / "device_path").write_text(SAFE)
+    (namespace / "enable").write_text("1")
+    try:
+        asked(driver, "served to other machines", SAFE)
+    finally:
+        (namespace / "enable").write_text("0")
+        namespace.rmdir()
+        subsystem.rmdir()
+
+
 def other_programs(driver: Driver) -> None:
     """A program that has it open, on the block node and the character node; one that claims it."""
     with ExitStack() as held:
@@ -330,6 +346,7 @@ SCENARIOS = (
     bcache,
     swap,
     loops,
+    served,
     other_programs,
     twins,
     allowed,
