@@ -46,8 +46,10 @@ def assert_log_agrees(got: Run, stream: int = 0) -> None:
         lines = read_columns(logs[number], range(COLUMNS))
         assert lines.size
         for code, row in ((0, job.read), (1, job.write)):
-            if row is None or row.clat is None or row.clat.bin_ns is None:
+            if row is None or row.clat is None:
                 continue
+            assert row.clat.bin_ns is not None
+            assert row.clat.bin_counts is not None
             mine = lines[lines[:, 1] == code]
             counts = mine[:, FIRST_BIN:].sum(axis=0)
             told = Counter(dict(zip(row.clat.bin_ns, row.clat.bin_counts, strict=True)))

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvbench.cli.breakeven_subject import Asked, subject_of_report
 from kvbench.cli.judging import judged
 from kvbench.errors import ExitCode
 from kvbench.measure.model import MeasuredRun
+from kvbench.measure.reading_model import Reading
+from kvbench.measure.readings import read_probes, windows_of_probes
 from kvbench.measure.roles import Judgement
 from kvbench.measure.run import measure_run
+from kvbench.measure.wear import write_amplification
 from kvbench.report import html, text, view
 from kvbench.report.model import ReportView
 from kvbench.store import layout
@@ -23,6 +27,7 @@ class Reported(Struct, frozen=True, kw_only=True, eq=False):
     archive: RunArchive
     run: MeasuredRun
     judgement: Judgement
+    readings: tuple[Reading, ...]
     view: ReportView
 
     @property
@@ -48,8 +53,9 @@ def read_and_measure(folder: Path, asked: Asked | None = None) -> Reported:
     run = measure_run(archive)
     jobs = {cell.record.cell.cell_id: cell.job_text() for cell in archive.cells}
     judgement = judged(run)
-    shown = view.build(run, jobs, judgement, subject, archive.preparation)
-    return Reported(archive=archive, run=run, judgement=judgement, view=shown)
+    readings = read_probes(run, windows_of_probes(archive))
+    shown = view.build(run, jobs, judgement, subject, archive.preparation, readings)
+    return Reported(archive=archive, run=run, judgement=judgement, readings=readings, view=shown)
 
 
 def summary_text(reported: Reported, *, ascii_only: bool) -> str:
@@ -60,10 +66,16 @@ def summary_text(reported: Reported, *, ascii_only: bool) -> str:
 def write_files(reported: Reported, html_file: Path | None, csv_file: Path | None) -> list[Path]:
     """Write the HTML page and the table, by default into the run's folder; return where."""
     from kvbench.measure.table import to_csv
+    from kvbench.measure.timeline import gather_timeline
+    from kvbench.report.health import with_timeline
 
     page = html_file or reported.archive.folder / layout.REPORT_FILE
     table = csv_file or reported.archive.folder / layout.TABLE_FILE
-    write_derived(page, html.render(reported.view))
+    shown = reported.view
+    if shown.health is not None:  # it reads logs that nothing else needs
+        timeline = gather_timeline(reported.archive)
+        shown = replace(shown, health=with_timeline(shown.health, reported.run, timeline))
+    write_derived(page, html.render(shown))
     write_derived(table, to_csv(reported.run))
     return [page, table]
 
@@ -82,6 +94,15 @@ def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
         "outcomes": outcomes,
         "roles": reported.judgement.roles,
         "controller": reported.judgement.controller,
+        "readings": reported.readings,
+        "unsupported": [
+            {
+                "workload": one.cell.workload,
+                "parameters": one.cell.parameters,
+                "reason": one.reason,
+            }
+            for one in reported.run.record.plan.unsupported
+        ],
         "summaries": reported.run.summaries,
         "cells": [
             {
@@ -93,6 +114,12 @@ def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
             }
             for cell in reported.run.cells
         ],
+        "health": {
+            "write_amplification": write_amplification(reported.run.health),
+            "not_watched": reported.run.unwatched,
+            "sessions": reported.run.health.sessions if reported.run.health else (),
+            "words": reported.view.health.words if reported.view.health else (),
+        },
         "damage": reported.run.damage,
         "files": [str(path) for path in files],
     }

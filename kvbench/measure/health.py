@@ -5,6 +5,7 @@ in order: only what was seen meanwhile tells that the numbers are of another dri
 What was not seen says nothing here; the report tells once for the run what is not watched.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from kvbench.host.health_model import CellHealth, HealthSample
@@ -63,6 +64,24 @@ def link_of(facts: Iterable[Fact]) -> str | None:
     """Return the PCIe link of a run's facts, "8.0 GT/s x4" of "8.0 GT/s x4 (of 16.0 GT/s x4)"."""
     told = next((fact.value for fact in facts if fact.name == "pcie_link"), None)
     return told.partition(" (")[0] if told else None
+
+
+def unwatched(records: Iterable[CellRecord]) -> dict[str, str]:
+    """Return what was not watched in some or all cells that measured, and why, by its name."""
+    seen = [
+        record.health
+        for record in records
+        if record.health is not None and record.cell.purpose != "ceiling"
+    ]
+    reasons: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for one in seen:
+        counts.update(one.unknown.keys())
+        reasons |= one.unknown
+    return {
+        name: reason if counts[name] == len(seen) else f"{reason} (in {counts[name]} cells)"
+        for name, reason in reasons.items()
+    }
 
 
 def of_failed(record: CellRecord) -> tuple[Finding, ...]:

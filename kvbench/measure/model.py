@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kvbench.host.health_model import RunHealth
 from kvbench.plan import Cell, Purpose
-from kvbench.store.records import EndRecord, RunRecord
+from kvbench.store.records import AfterTrim, EndRecord, RunRecord
 from kvbench.workload.schema import Role, SweepValue
 
 Severity = Literal["invalid", "doubt", "note"]
@@ -69,6 +69,7 @@ class MeasuredCell(Struct, frozen=True, kw_only=True, eq=False):
     findings: tuple[Finding, ...]
     measurements: tuple[Measurement, ...]
     histograms: tuple[StreamHistogram, ...]
+    after_trim: tuple[AfterTrim, ...] = ()
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -111,3 +112,4 @@ class MeasuredRun(Struct, frozen=True, kw_only=True, eq=False):
     summaries: tuple[Summary, ...]
     damage: tuple[str, ...]
     health: RunHealth | None = None
+    unwatched: dict[str, str] = {}  # what of the drive was not seen during cells, and why

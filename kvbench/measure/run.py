@@ -52,6 +52,7 @@ def _measured(archive: RunArchive) -> MeasuredRun:
         summaries=summarise(plan, measured),
         damage=archive.damage,
         health=archive.health,
+        unwatched=health.unwatched(cell.record for cell in archive.cells),
     )
 
 
@@ -90,6 +91,7 @@ def measure_cell(archived: ArchivedCell, record: RunRecord) -> MeasuredCell:
         findings=findings,
         measurements=values.measurements,
         histograms=values.histograms,
+        after_trim=archived.record.after_trim,
     )
 
 

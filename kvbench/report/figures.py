@@ -74,7 +74,7 @@ def draw(panel: CurvePanel | LinePanel | BarPanel, figure_id: str) -> str:
 def latency_curves(panel: CurvePanel, figure_id: str) -> str:
     """Return latency percentile curves: x in nines, y logarithmic, thin repetitions."""
     handles = []
-    with _drawing() as new:
+    with drawing_style() as new:
         drawing, axes = new([curve.label for curve in panel.curves])
         for curve in panel.curves:
             colour = PALETTE[curve.colour % len(PALETTE)]
@@ -107,7 +107,7 @@ def latency_curves(panel: CurvePanel, figure_id: str) -> str:
 def lines(panel: LinePanel, figure_id: str) -> str:
     """Return a metric against something numeric: lines, every repetition a dot, rules across."""
     handles = []
-    with _drawing() as new:
+    with drawing_style() as new:
         drawing, axes = new([series.label for series in panel.series])
         for series in panel.series:
             handles.append(_line(axes, series))
@@ -208,7 +208,7 @@ def tenant_bars(panel: BarPanel, figure_id: str) -> str:
     count = len(panel.groups)
     columns = min(count, BARS_PER_ROW)
     rows = ceil(count / columns)
-    with _drawing() as new:
+    with drawing_style() as new:
         height = rows * (PLOT_IN * 0.72 + 0.62) + 0.05
         drawing, _ = new((), height_in=height, empty=True)
         for number, group in enumerate(panel.groups):
@@ -259,7 +259,7 @@ def quantity_label(group: BarGroup) -> str:
 
 
 @contextmanager
-def _drawing() -> Iterator[Callable[..., tuple[Drawing, Axes]]]:
+def drawing_style() -> Iterator[Callable[..., tuple[Drawing, Axes]]]:
     """Draw in kvbench's style, whatever the user's own matplotlib settings are."""
     with warnings.catch_warnings(), mpl.rc_context():
         # A name may hold letters that the measuring font lacks; the browser has its own fonts.
@@ -270,18 +270,22 @@ def _drawing() -> Iterator[Callable[..., tuple[Drawing, Axes]]]:
 
 
 def _new(
-    labels: Sequence[str], *, height_in: float | None = None, empty: bool = False
+    labels: Sequence[str],
+    *,
+    height_in: float | None = None,
+    width_in: float = WIDTH_IN,
+    empty: bool = False,
 ) -> tuple[Drawing, Axes]:
     """Return a figure with room for its legend, and its axes."""
     legend = _legend_rows(labels) * LEGEND_ROW_IN
     height = TOP_IN + PLOT_IN + BOTTOM_IN + legend + 0.04 if height_in is None else height_in
-    drawing = Drawing(figsize=(WIDTH_IN, height))
+    drawing = Drawing(figsize=(width_in, height))
     drawing.patch.set_visible(False)
-    width = WIDTH_IN - LEFT_IN - RIGHT_IN
+    width = width_in - LEFT_IN - RIGHT_IN
     place = (
-        LEFT_IN / WIDTH_IN,
+        LEFT_IN / width_in,
         (height - TOP_IN - PLOT_IN) / height,
-        width / WIDTH_IN,
+        width / width_in,
         PLOT_IN / height,
     )
     axes = drawing.add_axes(place)

@@ -7,11 +7,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from kvbench.report.figures import draw
-from kvbench.report.model import Figure, HeatPanel, ReportView
+from kvbench.report.model import Figure, HeatPanel, Panel, ReportView
+from kvbench.report.timeline_figure import draw_timeline
+from kvbench.report.timeline_model import TimelinePanel
 
 HERE = Path(__file__).parent
 TEMPLATE = "report.html.j2"
-STYLES = ("report.css", "roles.css")
+STYLES = ("report.css", "roles.css", "health.css")
 
 
 def render(view: ReportView) -> str:
@@ -21,6 +23,8 @@ def render(view: ReportView) -> str:
         figures.append(view.reload.figure)
     if view.preparation is not None and view.preparation.figure is not None:
         figures.append(view.preparation.figure)
+    if view.health is not None and view.health.figure is not None:
+        figures.append(view.health.figure)
     return (
         environment()
         .get_template(TEMPLATE)
@@ -55,8 +59,16 @@ def drawings(figure: Figure) -> tuple[Markup, ...]:
     A matrix is a table of the page, so nothing is drawn of it.
     """
     return tuple(
-        Markup("")
-        if isinstance(panel, HeatPanel)
-        else Markup(draw(panel, f"{figure.figure_id}-{number}"))  # noqa: S704 - built as XML
+        _drawing(panel, f"{figure.figure_id}-{number}")
         for number, panel in enumerate(figure.panels)
     )
+
+
+def _drawing(panel: Panel, figure_id: str) -> Markup:
+    match panel:
+        case HeatPanel():
+            return Markup("")
+        case TimelinePanel():
+            return Markup(draw_timeline(panel, figure_id))  # noqa: S704 - built as XML
+        case _:
+            return Markup(draw(panel, figure_id))  # noqa: S704 - built as XML

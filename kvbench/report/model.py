@@ -8,7 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from kvbench.report.role_model import CardView, ControllerView
+from kvbench.report.role_model import CardView, Chip, ControllerView
+from kvbench.report.timeline_model import TimelinePanel
 
 Level = Literal["bad", "doubt", "note"]
 
@@ -208,7 +209,7 @@ class BarPanel(Struct, frozen=True, kw_only=True):
     groups: tuple[BarGroup, ...]
 
 
-Panel = CurvePanel | LinePanel | BarPanel | HeatPanel
+Panel = CurvePanel | LinePanel | BarPanel | HeatPanel | TimelinePanel
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -231,12 +232,48 @@ class ReloadView(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]  # the answer in a sentence per drawn line, for a terminal
 
 
+class RoleVerdict(Struct, frozen=True, kw_only=True):
+    """What the card of one role comes to, in a chip and a few words."""
+
+    role: str
+    chip: Chip
+    words: str
+    href: str  # its card
+
+
+class FirstFact(Struct, frozen=True, kw_only=True):
+    """One of the facts that matter most, in words, with its interval and its doubts."""
+
+    text: str
+    href: str  # where the rest of it stands
+    detail: str = ""
+    marks: tuple[str, ...] = ()
+
+
 class PreparationView(Struct, frozen=True, kw_only=True):
     """What ``kvbench prepare`` did; without two rounds there is no figure."""
 
     words: str  # the state in one line
     facts: tuple[tuple[str, str], ...]  # (what, how it went), in order
     figure: Figure | None
+
+
+class HealthView(Struct, frozen=True, kw_only=True):
+    """What the drive told of itself; ``figure`` is made for the page alone."""
+
+    words: tuple[str, ...]  # sentences, in the order of reading
+    tables: tuple[PlainTable, ...]
+    figure: Figure | None = None
+
+
+class ReadingView(Struct, frozen=True, kw_only=True):
+    """What one probe says, ready to be shown."""
+
+    workload: str
+    question: str
+    answer: str
+    sentences: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 class RoleView(Struct, frozen=True, kw_only=True):
@@ -327,4 +364,8 @@ class ReportView(Struct, frozen=True, kw_only=True):
     repeat: tuple[FactView, ...]
     cards: tuple[CardView, ...] = ()  # role cards, held against the run
     controller: tuple[ControllerView, ...] = ()
+    health: HealthView | None = None
+    readings: tuple[ReadingView, ...] = ()  # what the probes say
     preparation: PreparationView | None = None
+    role_verdicts: tuple[RoleVerdict, ...] = ()
+    first_facts: tuple[FirstFact, ...] = ()

@@ -1,15 +1,18 @@
 """MeasuredRun -> ReportView: everything that a reader sees, before any drawing.  Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
 from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun
+from kvbench.measure.reading_model import Reading
 from kvbench.measure.roles import Judgement
 from kvbench.report.breakeven import Subject
 from kvbench.report.cells import list_cells, list_jobs, list_problems
 from kvbench.report.curves import curve_figure
 from kvbench.report.doubts import Marks, alerts, cells_words, collect_marks, end_words, list_doubts
+from kvbench.report.first import first_facts, role_verdicts
+from kvbench.report.health import health_view
 from kvbench.report.load import load_figures
 from kvbench.report.matrix import matrix_figure
 from kvbench.report.method import method_words
@@ -23,6 +26,7 @@ from kvbench.report.model import (
 )
 from kvbench.report.points import Index
 from kvbench.report.preparation import preparation_view
+from kvbench.report.readings import reading_views
 from kvbench.report.reload import reload_view
 from kvbench.report.roles import card_views, controller_views
 from kvbench.report.sweeps import sweep_figures
@@ -54,6 +58,7 @@ def build(
     judgement: Judgement | None = None,
     subject: Subject | None = None,
     preparation: Preparation | None = None,
+    readings: Sequence[Reading] = (),
 ) -> ReportView:
     """Return the report of ``run``.
 
@@ -63,11 +68,14 @@ def build(
         judgement: the run held against the role cards; None shows no card.
         subject: whose KV cache is reloaded or recomputed; None asks no such question.
         preparation: what was done to the target, where this run prepared it.
+        readings: what the probes say.
     """
     index = Index(run)
     marks = collect_marks(run)
     plan = run.record.plan
     doubts = list_doubts(run, marks)
+    cards = card_views(judgement or Judgement())
+    reload = reload_view(run, subject)
     state: Level = doubts[0].level if doubts else "note"
     return ReportView(
         title=f"kvbench: {short(run.record.label or plan.target.path)}",
@@ -77,15 +85,19 @@ def build(
         doubts=doubts,
         facts=_facts(run),
         roles=tuple(_roles(index, marks)),
-        reload=reload_view(run, subject),
+        reload=reload,
         problems=tuple(list_problems(run)),
         method=method_words(run),
         cells=tuple(list_cells(index)),
         jobs=list_jobs(run, jobs),
         command=visible(join(run.record.command)),
         repeat=_repeat(run),
-        cards=card_views(judgement or Judgement()),
+        cards=cards,
+        role_verdicts=role_verdicts(cards),
+        first_facts=first_facts(run, marks, reload),
         controller=controller_views(judgement or Judgement()),
+        readings=reading_views(readings),
+        health=health_view(run, index),
         preparation=preparation_view(preparation) if preparation is not None else None,
     )
 

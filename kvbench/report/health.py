@@ -1,0 +1,267 @@
+"""What the drive told of its health -> sentences, its counters before and after, where time goes.
+
+What was not measured is one sentence per reason, never an empty table.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from kvbench.host.health_model import DriveHealth, SessionHealth
+from kvbench.host.ocp import LatencyMonitor
+from kvbench.measure.model import MeasuredRun
+from kvbench.measure.timeline import Timeline
+from kvbench.measure.wear import write_amplification
+from kvbench.report.model import HealthView, PlainTable
+from kvbench.report.points import Index, directions
+from kvbench.report.timeline import timeline_figure
+from kvbench.report.words import (
+    DASH,
+    load_words,
+    sentence,
+    short,
+    stream_words,
+    summary_detail,
+    summary_text,
+)
+from kvbench.units import format_count, format_size
+
+_BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
+_NAMES = {  # what is watched, and its name in a sentence
+    "smart": "SMART",
+    "extended": "the OCP page C0h",
+    "latency_monitor": "the OCP page C3h",
+    "temperature_c": "temperature",
+    "temperature_alarm": "its alarm",
+    "state": "controller state",
+    "link_speed": "PCIe link",
+    "kernel_log": "the kernel log",
+}
+_SMART = (  # field, name, kind
+    ("critical_warning", "critical warnings (bits)", "count"),
+    ("temperature_c", "temperature", "celsius"),
+    ("spare_percent", "spare left", "percent"),
+    ("used_percent", "endurance used", "percent"),
+    ("read_bytes", "read by the host", "bytes"),
+    ("written_bytes", "written by the host", "bytes"),
+    ("host_reads", "read commands", "count"),
+    ("host_writes", "write commands", "count"),
+    ("media_errors", "media errors", "count"),
+    ("error_log_entries", "entries of the error log", "count"),
+    ("unsafe_shutdowns", "unsafe shutdowns", "count"),
+    ("power_cycles", "power cycles", "count"),
+    ("power_on_hours", "hours under power", "count"),
+    ("warning_temperature_min", "minutes over the warning temperature", "count"),
+    ("critical_temperature_min", "minutes over the critical temperature", "count"),
+    ("thermal_transitions", "thermal transitions", "count"),
+    ("throttled_s", "seconds throttled", "count"),
+)
+_EXTENDED = (
+    ("media_written_bytes", "written to the medium", "bytes"),
+    ("media_read_bytes", "read from the medium", "bytes"),
+    ("bad_user_blocks", "bad user blocks", "count"),
+    ("uncorrectable_reads", "uncorrectable reads", "count"),
+    ("soft_ecc_errors", "soft ECC errors", "count"),
+    ("throttling_events", "throttling events", "count"),
+    ("throttling_now", "throttling now (level)", "count"),
+    ("pcie_correctable_errors", "PCIe errors, corrected", "count"),
+    ("link_retrainings", "link retrainings", "count"),
+    ("unaligned_ios", "unaligned I/Os", "count"),
+    ("free_blocks_percent", "free blocks", "percent"),
+)
+
+
+def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
+    """Return the section, None where no drive was looked at (an archive of an older version)."""
+    sessions = run.health.sessions if run.health is not None else ()
+    if not sessions:
+        return None
+    split = _split(index)
+    counters = _counters(sessions)
+    words = [*_watched(run, sessions), *_wear(run, counters is not None), *_split_words(run, split)]
+    return HealthView(
+        words=tuple(words),
+        tables=tuple(table for table in (counters, split) if table is not None),
+    )
+
+
+def with_timeline(view: HealthView, run: MeasuredRun, timeline: Timeline) -> HealthView:
+    """Return the section with its figure."""
+    bad = frozenset(c.cell.cell_id for c in run.cells if c.outcome in ("invalid", "failed"))
+    return HealthView(words=view.words, tables=view.tables, figure=timeline_figure(timeline, bad))
+
+
+def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[str]:
+    """Say what was watched, what was seen, and what was not measured and why."""
+    last = sessions[-1]
+    checks = Counter(
+        finding.check
+        for cell in run.cells
+        for finding in cell.findings
+        if finding.check in ("throttled", "link", "controller", "media-errors", "kernel-log")
+    )
+    where = short(last.drive or (last.devices[0] if last.devices else "the target"))
+    known_log = not any("kernel_log" in session.unknown for session in sessions)
+    if checks:
+        seen = ", ".join(f"{name.replace('-', ' ')} ({count})" for name, count in checks.items())
+        yield f"Cells were spoiled by the state of {where}, by cause: {seen}; see below."
+    elif last.drive and known_log:
+        yield (
+            f"{where} stayed as it was in every cell: no throttling, reset, new media error or "
+            "change of its link was seen, and no trouble with it in the kernel log."
+        )
+    elif known_log:
+        yield f"The kernel log tells of no trouble with {where} in any cell."
+    between = [line for session in sessions for line in session.kernel]
+    if between:
+        yield (
+            f"Between cells the kernel log tells of trouble ({format_count(len(between))} lines), "
+            f"first: {sentence(between[0].text)}"
+        )
+    yield from _not_measured(_unknown(run, sessions))
+
+
+def _unknown(run: MeasuredRun, sessions: Iterable[SessionHealth]) -> dict[str, str]:
+    """Return what was never measured in the run, with a reason."""
+    found: dict[str, str] = dict(run.unwatched)
+    for session in sessions:
+        found |= session.unknown
+        told = session.after or session.before
+        found |= told.unknown
+    return found
+
+
+def _not_measured(unknown: Mapping[str, str]) -> Iterator[str]:
+    """Yield one sentence per reason."""
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for name, reason in unknown.items():
+        if name in _NAMES:
+            by_reason[reason].append(_NAMES[name])
+    for reason, names in by_reason.items():
+        listed = ", ".join(dict.fromkeys(names))
+        yield f"Not measured: {listed}. The reason: {sentence(reason)}."
+
+
+def _wear(run: MeasuredRun, is_asked: bool) -> Iterator[str]:
+    wear = write_amplification(run.health)
+    if wear.value is not None and wear.host_bytes is not None and wear.media_bytes is not None:
+        yield (
+            f"Write amplification {wear.value:.2f}: {format_size(wear.media_bytes)} reached the "
+            f"medium for {format_size(wear.host_bytes)} written by the host, all cells, fills and "
+            "other programs together."
+        )
+    elif is_asked:
+        yield f"Write amplification is not measured: {sentence(wear.reason)}."
+
+
+def _counters(sessions: tuple[SessionHealth, ...]) -> PlainTable | None:
+    """Return the drive's own counters before and after, those that it tells."""
+    before, after = sessions[0].before, sessions[-1].after
+    rows = [
+        *_fields(before, after, "smart", _SMART),
+        *_fields(before, after, "extended", _EXTENDED),
+    ]
+    rows += _slow(before.latency_monitor, after.latency_monitor if after else None)
+    if not rows:
+        return None
+    return PlainTable(
+        caption="The drive's own counters", head=("", "Before", "After", "Change"), rows=tuple(rows)
+    )
+
+
+def _fields(
+    before: DriveHealth,
+    after: DriveHealth | None,
+    page: str,
+    fields: tuple[tuple[str, str, str], ...],
+) -> Iterator[tuple[str, ...]]:
+    first, last = getattr(before, page), getattr(after, page, None)
+    for field, name, kind in fields:
+        values = [getattr(told, field, None) for told in (first, last)]
+        if any(value is not None for value in values):
+            yield _row(name, kind, *values)
+
+
+def _slow(before: LatencyMonitor | None, after: LatencyMonitor | None) -> Iterator[tuple[str, ...]]:
+    """Yield how many commands the drive itself found slow, by its thresholds."""
+    if before is None or after is None or not after.enabled:
+        return
+    for place, threshold in enumerate(after.thresholds_ms):
+        for kind in ("reads", "writes"):
+            values = (getattr(before, kind)[place], getattr(after, kind)[place])
+            yield _row(f"{kind} slower than {threshold} ms", "count", *values)
+
+
+def _row(name: str, kind: str, first: int | None, last: int | None) -> tuple[str, ...]:
+    change = DASH
+    if first is not None and last is not None:
+        change = "none" if first == last else _shown(last - first, kind, signed=True)
+    return name, _shown(first, kind), _shown(last, kind), change
+
+
+def _shown(value: int | None, kind: str, *, signed: bool = False) -> str:
+    if value is None:
+        return "not told"
+    sign = ("+" if value > 0 else "-") if signed else ""
+    size = abs(value) if signed else value
+    match kind:
+        case "bytes":
+            return f"{sign}{format_size(size)}"
+        case "percent":
+            return f"{sign}{size} %"
+        case "celsius":
+            return f"{sign}{size} C"
+        case _:
+            return f"{sign}{size:,}"
+
+
+def _split(index: Index) -> PlainTable | None:
+    """Return where the mean latency goes, one row per stream of a point that has it."""
+    rows: list[tuple[str, ...]] = []
+    for workload in index.run.record.plan.workloads:
+        for point in index.points(workload):
+            for placed in point.cell.placed:
+                for direction in directions(placed.stream):
+                    whole, below, above = (
+                        index.summary(point, placed.stream.name, direction, metric)
+                        for metric in ("latency_mean", _BELOW, _ABOVE)
+                    )
+                    if below is None or above is None or whole is None:
+                        continue
+                    if below.median is None or above.median is None or not whole.median:
+                        continue
+                    load = point.cell.parameters.get("load")
+                    what = stream_words(placed.stream, paced=load is not None)
+                    rows.append(
+                        (
+                            short(workload.name),
+                            f"{what}, {load_words(load)}" if load is not None else what,
+                            summary_text(whole),
+                            f"{summary_text(below)} ({summary_detail(below)})",
+                            f"{summary_text(above)} ({summary_detail(above)})",
+                            f"{100 * above.median / (below.median + above.median):.0f} %",
+                        )
+                    )
+    if not rows:
+        return None
+    return PlainTable(
+        caption="Where the mean latency of an I/O goes",
+        head=(
+            *("Workload", "Stream", "Mean latency", "From the block layer down"),
+            *("Above the block layer", "Share above"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _split_words(run: MeasuredRun, split: PlainTable | None) -> Iterator[str]:
+    if split is not None:
+        yield (
+            "The kernel's block layer times every request (/sys/block/*/stat). What is left of "
+            "fio's mean is the host's: system calls, file system, waking up and reaping."
+        )
+        return
+    reasons = Counter(s.reason for s in run.summaries if s.metric == _BELOW and s.median is None)
+    if reasons:
+        reason = reasons.most_common(1)[0][0].partition(": ")
+        told = reason[2] if reason[0] == "no repetition counts" else "".join(reason)
+        yield f"Latency is not split between host and device: {sentence(told or 'no reason')}."
