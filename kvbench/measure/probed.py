@@ -64,14 +64,16 @@ class Probed(Struct, frozen=True, kw_only=True, eq=False):
         answer: Answer,
         *sentences: str,
         more: Sequence[str] = (),
+        own: bool = True,
     ) -> Reading:
-        """Return a reading of this workload."""
+        """Return a reading of this workload; ``own`` adds what the workload says of itself."""
+        caveats = self.caveats if own else self.caveats[bool(self.workload.cannot_express) :]
         return Reading(
             workload=self.workload.name,
             question=question,
             answer=answer,
             sentences=sentences,
-            caveats=(*more, *self.caveats),
+            caveats=(*more, *caveats),
         )
 
 

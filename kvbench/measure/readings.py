@@ -19,6 +19,7 @@ from kvbench.measure.write_readings import (
     integrity,
     sustained_write,
 )
+from kvbench.stats.knee import RISE_MIN
 from kvbench.store.read import RunArchive
 from kvbench.units import MIB, format_count, format_size, format_time, format_value
 from kvbench.workload.schema import SweepValue
@@ -73,7 +74,7 @@ def map_span(probed: Probed) -> Iterator[Reading]:
         return
     first, last = int(axis.values[0]), int(axis.values[-1])
     reach = f"from {format_size(first)} to {format_size(last)}"
-    knees, flat, unknown = [], [], []
+    knees, flat, unclear, unknown = [], [], [], []
     for parameters in _parameters(probed, "span_size", last):
         line = _line_words(parameters)
         knee = probed.summary("span_knee", parameters)
@@ -82,15 +83,21 @@ def map_span(probed: Probed) -> Iterator[Reading]:
         if knee is not None:
             rise = f", by {with_spread(slope)} with every doubling" if slope is not None else ""
             knees.append(f"{line}: the median latency rises from {with_spread(knee)} on{rise}.")
+        elif ratio is not None and (ratio.median or 0.0) >= 1 + RISE_MIN:
+            unclear.append(
+                f"{line}: the last span is {with_spread(ratio)} times the first, and yet not every "
+                f"repetition has a knee {reach}: the rise is not steady."
+            )
         elif ratio is not None:
             flat.append(
                 f"{line}: no knee {reach}; the last is {with_spread(ratio)} times the first."
             )
         else:
             unknown.append(f"{line}: no number for {reach}.")
-    answer: Answer = "seen" if knees else "not-seen" if flat else "cannot-say"
+    answer: Answer = "seen" if knees else "not-seen" if flat and not unclear else "cannot-say"
     beyond = f"A map that reaches {format_size(last)} may still end beyond it."
-    yield probed.reading(question, answer, *knees, *flat, *unknown, more=(beyond,))
+    sentences = (*knees, *unclear, *flat, *unknown)
+    yield probed.reading(question, answer, *sentences, more=(beyond,))
 
 
 def restart_scan(probed: Probed) -> Iterator[Reading]:
@@ -111,12 +118,14 @@ def restart_scan(probed: Probed) -> Iterator[Reading]:
 def read_under_write(probed: Probed) -> Iterator[Reading]:
     """What a writer costs the reads beside it."""
     question = "What does a writer cost the reads beside it?"
-    sentences, slower = [], False
+    sentences, slower, compared = [], False, False
     for metric, words in (("latency_p50", "median"), ("latency_p99", "p99")):
         alone = _first(probed, metric, "read", alone=True)
         beside = _first(probed, metric, "read", alone=False)
         if alone is None or beside is None or not alone.median:
+            sentences.append(f"No {words} to compare: {_why_none(probed, metric)}.")
             continue
+        compared = True
         ratio = (beside.median or 0.0) / alone.median
         apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
         slower = slower or apart
@@ -125,12 +134,8 @@ def read_under_write(probed: Probed) -> Iterator[Reading]:
             f"The {words} of reads is {with_spread(beside)} beside the writer and "
             f"{with_spread(alone)} alone: {ratio:.3g} times, {far}."
         )
-    if not sentences:
-        yield probed.reading(
-            question, "cannot-say", "No latency of reads alone and beside a writer."
-        )
-        return
-    yield probed.reading(question, "seen" if slower else "not-seen", *sentences)
+    answer: Answer = "seen" if slower else "not-seen" if compared else "cannot-say"
+    yield probed.reading(question, answer, *sentences)
 
 
 def idle_then_read(probed: Probed) -> Iterator[Reading]:
@@ -203,3 +208,11 @@ def _at(probed: Probed, metric: str, field: str, value: float) -> Summary | None
         if one.metric == metric and one.parameters.get(field) == value:
             return one if one.median is not None else None
     return None
+
+
+def _why_none(probed: Probed, metric: str) -> str:
+    """Return why one of the two latencies is not known."""
+    reasons = [
+        one.reason for one in probed.summaries if one.metric == metric and one.stream == "read"
+    ]
+    return next((reason for reason in reasons if reason), "no cell of both counts")

@@ -12,6 +12,7 @@ from kvbench.stats.drop import VALUES_MIN, find_drop
 from kvbench.units import format_bandwidth, format_clock, format_size
 
 STEP_SHARE_MAX = 0.85  # of the rate of the next larger writes: below it is a step
+APART_MIN = 1.5  # by so much the repetitions of a long write differ for it to be told
 STEP_WORST_MAX = 0.95  # in the repetition that shows it least
 
 
@@ -108,6 +109,7 @@ def deallocated(probed: Probed) -> Iterator[Reading]:
         again,
         *warns,
         more=more,
+        own=not any(stream.once for stream in probed.workload.streams),
     )
 
 
@@ -115,6 +117,7 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
     """Where a long write falls to a lower speed."""
     question = "Where does the write cache end?"
     sentences: list[str] = []
+    levels: list[float] = []  # the median of each repetition
     fell = whole = 0
     least_bytes: float | None = None
     stream = probed.workload.streams[0]
@@ -127,6 +130,7 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
         whole += 1
         rates = np.array([w.rate * stream.mean_block_bytes for w in windows])
         lengths = np.array([w.end_s - w.begin_s for w in windows])
+        levels.append(float(np.median(rates)))
         written = float((rates * lengths).sum())
         least_bytes = written if least_bytes is None else min(least_bytes, written)
         drop = find_drop(rates)
@@ -154,6 +158,11 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
         text = f"No repetition has {VALUES_MIN} windows of bandwidth: give a longer --runtime."
         yield probed.reading(question, "cannot-say", text)
         return
+    if min(levels) > 0 and max(levels) / min(levels) >= APART_MIN:
+        sentences.append(
+            f"The repetitions themselves differ by a factor of {max(levels) / min(levels):.2g}: "
+            "a cliff may lie between them, or something else changed."
+        )
     head = (
         f"A cliff in {fell} of {whole} repetitions."
         if fell

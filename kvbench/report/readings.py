@@ -41,7 +41,7 @@ def reading_lines(readings: Sequence[ReadingView], columns: int) -> Iterator[str
             yield from wrap(text, columns, initial_indent="  ", subsequent_indent="    ")
         if reading.caveats:
             yield from wrap(
-                f"misleading can be: {' '.join(reading.caveats)}",
+                f"what can mislead: {' '.join(reading.caveats)}",
                 columns,
                 initial_indent="  ",
                 subsequent_indent="    ",

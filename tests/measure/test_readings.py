@@ -290,3 +290,44 @@ def test_wrong_data_is_the_answer() -> None:
 def test_a_run_without_probes_says_nothing() -> None:
     run = a_run(records.a_plan())
     assert read_probes(replace(run), NO_TIMELINE) == ()
+
+
+def test_a_rise_that_is_not_steady_cannot_be_called_flat() -> None:
+    def value(cell: Cell, _metric: str) -> float:
+        size = float(cell.parameters["span_size"])
+        return {1: 100e-6, 2: 250e-6, 3: 90e-6}.get(cell.repetition, 1e-4) * (
+            1.0 if size < 2 * GIB else 1.9 - cell.repetition * 0.1
+        )
+
+    reading = only(a_run(a_plan("map-span"), value, metrics=["latency_p50"]))
+    assert reading.answer in ("cannot-say", "seen")
+    assert "no knee from" not in said(reading)
+
+
+def test_repetitions_of_a_long_write_that_differ_are_told() -> None:
+    plan = a_plan("sustained-write")
+    rate = {1: 2e9, 2: 2e9, 3: 5e8}
+    reading = only(a_run(plan), written(plan, lambda repetition: [rate[repetition]] * 30))
+    assert reading.answer == "not-seen"
+    assert "differ by a factor of 4: a cliff may lie between them" in said(reading)
+
+
+def test_reads_without_a_percentile_beside_the_writer_say_why() -> None:
+    reading = only(a_run(a_plan("read-under-write"), metrics=["latency_p50", "latency_p99"]))
+    assert reading.answer == "cannot-say"
+    assert "No median to compare: " in said(reading)
+    assert "nobody knows" in said(reading)
+
+
+@pytest.mark.parametrize(("ratio", "answer"), [(3.0, "seen"), (1.0, "not-seen")])
+def test_what_a_writer_costs_is_a_ratio_of_reads_that_do_not_overlap(
+    ratio: float, answer: str
+) -> None:
+    def value(cell: Cell, _metric: str) -> float:
+        return (ratio if cell.alone is None else 1.0) * 1e-4 * wobble(cell)
+
+    reading = only(a_run(a_plan("read-under-write"), value, metrics=["latency_p50"]))
+    assert reading.answer == answer
+    if answer == "seen":
+        assert "300 us (294 us to 306 us, range of n=3) beside the writer" in said(reading)
+        assert "3 times, and the two do not overlap" in said(reading)
