@@ -27,6 +27,7 @@ _BOOT_PARTITION_TYPES = {  # GPT and MBR types that firmware reads without a fil
     "0xef": "an EFI system partition",
     "0x41": "a PReP boot partition",
 }
+_BTRFS = "btrfs "  # before the UUID, in the place of a mount point: a mount names one member only
 _CHUNK_BYTES = 64 * KIB
 _LOOKS_MORE, _LOOK_PAUSE_S = 3, 0.5  # udev opens a device for a moment after every change
 
@@ -67,7 +68,7 @@ def _mounted(
         for number in _numbers_of(machine, mount):
             mounted.setdefault(number, mount.point)
     for name, uuid in _btrfs_members(machine):
-        mounted.setdefault(topology.block_named(machine, name).number, f"btrfs {uuid}")
+        mounted.setdefault(topology.block_named(machine, name).number, f"{_BTRFS}{uuid}")
     for relative in relatives:
         if relative.number in mounted:
             yield _mount_objection(relative, relatives[0], mounted[relative.number])
@@ -83,6 +84,11 @@ def _mounted(
 
 
 def _mount_objection(relative: Block, target: Block, point: str) -> Objection:
+    if point.startswith(_BTRFS):
+        return Objection(
+            text=f"{relative.name} is a member of the {point}, which is mounted",
+            hint="umount that file system first, if that is what you mean",
+        )
     text = f"is mounted at {point}"
     if relative != target:
         part = "partition" if relative.is_partition else "whole disk"

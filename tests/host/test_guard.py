@@ -106,7 +106,7 @@ def test_a_btrfs_mount_is_found_by_its_source_and_by_its_members(
     machine.mount_here([ROOT_MOUNT, "30 27 0:44 / /srv rw - btrfs /dev/sda rw"])
     machine.link("/sys/fs/btrfs/uuid/devices/sdb", "/sys/devices/pci/block/sdb")
     assert "is mounted at /srv" in refusal(machine, disk).message
-    assert "is mounted at btrfs uuid" in refusal(machine, second).message
+    assert "sdb is a member of the btrfs uuid, which is mounted" in refusal(machine, second).message
 
 
 def test_a_symlink_is_followed_to_the_mounted_device(machine: FakeMachine, disk: str) -> None:

@@ -81,7 +81,7 @@ def run_inside(
     started = time.monotonic()
     done = subprocess.run(
         [
-            *("nice", "bash", str(HERE / "vm.sh"), "run", "--mem", str(MEMORY_MIB)),
+            *("bash", str(HERE / "vm.sh"), "run", "--mem", str(MEMORY_MIB)),
             *("--timeout", str(timeout_s), "--share", str(share), "--cwd", str(ROOT)),
             *(word for drive in drives for word in ("--nvme", drive)),
             *options,
