@@ -34,6 +34,7 @@ def runs(folder: Path) -> tuple[str, ...]:
         _store(folder),
         "serial=PREP0001,ns=2,size=32M",
         "serial=OTHR0001,size=32M",
+        "serial=CLIFF001,size=128M,bps_wr=6M,bps_wr_max=30M,bps_wr_len=4",
     )
 
 

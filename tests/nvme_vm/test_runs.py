@@ -125,6 +125,16 @@ def test_compare_names_the_faster_of_two_drives(runs: Seen) -> None:
     assert "serial: FAST0001 (A), SLOW0001 (B)" in done.stdout
 
 
+def test_the_end_of_a_write_cache_is_found(runs: Seen, tmp_path: Path) -> None:
+    assert runs["cliff"].exit_code == ExitCode.OK, runs["cliff"].stderr
+    derived = ("--html", tmp_path / "page", "--csv", tmp_path / "table")
+    done = on_host("report", run_of(runs, "cliff").folder, "--json", *derived)
+    readings = json.loads(done.stdout)["readings"]
+    (found,) = (one for one in readings if one["workload"] == "sustained-write")
+    assert found["answer"] == "seen"
+    assert found["sentences"][0] == "A cliff in 1 of 1 repetitions."
+
+
 def test_a_power_cut_while_a_cell_is_stored_loses_at_most_that_cell(after: Seen) -> None:
     answer = after["report after the power cut"]
     report = json.loads(answer.stdout)

@@ -8,6 +8,7 @@ from tests.nvme_vm.inside.driver import WRITES, Driver, busy, run, wait_until
 FAST, SLOW, BLOCKS_4K = "/dev/nvme0n1", "/dev/nvme1n1", "/dev/nvme2n1"
 FIRST, SECOND = "/dev/nvme3n1", "/dev/nvme3n2"  # two namespaces of one drive
 STORE = "/dev/nvme4n1"  # has a file system for results
+CLIFF = "/dev/nvme7n1"  # its first writes are faster
 BY_ID = "/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_"
 FAST_THROTTLE, FAST_IOPS = "/objects/nvme0-n1-tg", 600
 STORE_POINT = Path("/run/store")
@@ -73,6 +74,16 @@ def namespaces(driver: Driver) -> None:
     measured(driver, "second namespace", SECOND, repetitions=1)
 
 
+def cache(driver: Driver) -> None:
+    """Writes in order to a drive that takes the first of them faster."""
+    driver.kvbench(
+        "cliff",
+        *("run", CLIFF, "--destroy", CLIFF, "--yes", "--workload", "sustained-write"),
+        *("--runtime", "12", "--repetitions", "1", "--quiet", "--label", "cliff"),
+        *("--results", str(driver.results)),
+    )
+
+
 def power_cut(driver: Driver) -> None:
     """The power goes while a cell is being stored on a file system of this machine."""
     run("mkfs.ext4", "-q", "-F", STORE)
@@ -112,4 +123,4 @@ def cut_when(driver: Driver, results: Path, pattern: str, *argv: str, writing: s
     driver.kvbench("power cut", *argv, "--results", str(results), "--quiet", meanwhile=cut)
 
 
-SCENARIOS = (identities, small_reads, throttled, namespaces, *prepared.SCENARIOS, power_cut)
+SCENARIOS = (identities, small_reads, throttled, namespaces, *prepared.SCENARIOS, cache, power_cut)
