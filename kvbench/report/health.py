@@ -6,6 +6,8 @@ What was not measured is one sentence per reason, never an empty table.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from kvbench.host.health_model import DriveHealth, SessionHealth
 from kvbench.host.ocp import LatencyMonitor
 from kvbench.measure.model import MeasuredRun
@@ -23,8 +25,9 @@ from kvbench.report.words import (
     summary_detail,
     summary_text,
 )
-from kvbench.units import format_count, format_size
+from kvbench.units import format_size
 
+_Told = tuple[str, str, int | None, int | None]  # name, kind, before, after
 _BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
 _NAMES = {  # what is watched, and its name in a sentence
     "smart": "SMART",
@@ -76,10 +79,11 @@ def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
     if not sessions:
         return None
     split = _split(index)
-    counters = _counters(sessions)
-    words = [*_watched(run, sessions), *_wear(run, counters is not None), *_split_words(run, split)]
+    counters, zero = _counters(sessions)
+    state = (*_watched(run, sessions), *_wear(run, counters is not None))
     return HealthView(
-        words=tuple(words),
+        words=(*state, *zero, *_split_words(run, split)),
+        lines=state,
         tables=tuple(table for table in (counters, split) if table is not None),
     )
 
@@ -87,7 +91,7 @@ def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
 def with_timeline(view: HealthView, run: MeasuredRun, timeline: Timeline) -> HealthView:
     """Return the section with its figure."""
     bad = frozenset(c.cell.cell_id for c in run.cells if c.outcome in ("invalid", "failed"))
-    return HealthView(words=view.words, tables=view.tables, figure=timeline_figure(timeline, bad))
+    return replace(view, figure=timeline_figure(timeline, bad))
 
 
 def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[str]:
@@ -114,8 +118,8 @@ def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[
     between = [line for session in sessions for line in session.kernel]
     if between:
         yield (
-            f"Between cells the kernel log tells of trouble ({format_count(len(between))} lines), "
-            f"first: {sentence(between[0].text)}"
+            f"Between cells the kernel log has {len(between):,} lines of trouble, first: "
+            f"{sentence(between[0].text)}"
         )
     yield from _not_measured(_unknown(run, sessions))
 
@@ -153,19 +157,25 @@ def _wear(run: MeasuredRun, is_asked: bool) -> Iterator[str]:
         yield f"Write amplification is not measured: {sentence(wear.reason)}."
 
 
-def _counters(sessions: tuple[SessionHealth, ...]) -> PlainTable | None:
-    """Return the drive's own counters before and after, those that it tells."""
+def _counters(sessions: tuple[SessionHealth, ...]) -> tuple[PlainTable | None, list[str]]:
+    """Return the drive's own counters before and after, and a sentence of those that stay zero."""
     before, after = sessions[0].before, sessions[-1].after
-    rows = [
+    told = [
         *_fields(before, after, "smart", _SMART),
         *_fields(before, after, "extended", _EXTENDED),
     ]
-    rows += _slow(before.latency_monitor, after.latency_monitor if after else None)
-    if not rows:
-        return None
-    return PlainTable(
-        caption="The drive's own counters", head=("", "Before", "After", "Change"), rows=tuple(rows)
+    slow = list(_slow(before.latency_monitor, after.latency_monitor if after else None))
+    zero = [name for name, _, first, last in told if first == last == 0]
+    told += slow
+    if slow and not any(last for *_, last in slow):
+        zero.append(f"commands {slow[0][0].partition(' ')[2]}")
+    rows = tuple(_row(*one) for one in told if one[2:] != (0, 0))
+    if not told:
+        return None, []
+    table = PlainTable(
+        caption="The drive's own counters", head=("", "Before", "After", "Change"), rows=rows
     )
+    return table, [f"Zero before and after: {', '.join(zero)}."] if zero else []
 
 
 def _fields(
@@ -173,22 +183,22 @@ def _fields(
     after: DriveHealth | None,
     page: str,
     fields: tuple[tuple[str, str, str], ...],
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[_Told]:
     first, last = getattr(before, page), getattr(after, page, None)
     for field, name, kind in fields:
         values = [getattr(told, field, None) for told in (first, last)]
         if any(value is not None for value in values):
-            yield _row(name, kind, *values)
+            yield name, kind, values[0], values[1]
 
 
-def _slow(before: LatencyMonitor | None, after: LatencyMonitor | None) -> Iterator[tuple[str, ...]]:
+def _slow(before: LatencyMonitor | None, after: LatencyMonitor | None) -> Iterator[_Told]:
     """Yield how many commands the drive itself found slow, by its thresholds."""
     if before is None or after is None or not after.enabled:
         return
     for place, threshold in enumerate(after.thresholds_ms):
         for kind in ("reads", "writes"):
-            values = (getattr(before, kind)[place], getattr(after, kind)[place])
-            yield _row(f"{kind} slower than {threshold} ms", "count", *values)
+            first, last = getattr(before, kind)[place], getattr(after, kind)[place]
+            yield f"{kind} slower than {threshold} ms", "count", first, last
 
 
 def _row(name: str, kind: str, first: int | None, last: int | None) -> tuple[str, ...]:
@@ -231,6 +241,8 @@ def _split(index: Index) -> PlainTable | None:
                         continue
                     load = point.cell.parameters.get("load")
                     what = stream_words(placed.stream, paced=load is not None)
+                    if placed.stream.direction == "mixed":
+                        what = f"{direction}s of {what}"
                     rows.append(
                         (
                             short(workload.name),

@@ -262,6 +262,7 @@ class HealthView(Struct, frozen=True, kw_only=True):
     """What the drive told of itself; ``figure`` is made for the page alone."""
 
     words: tuple[str, ...]  # sentences, in the order of reading
+    lines: tuple[str, ...]  # those of them that a terminal shows
     tables: tuple[PlainTable, ...]
     figure: Figure | None = None
 

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from kvbench.report.columns import as_ascii, cut, pad, width
 from kvbench.report.model import HeatPanel, ReportView, ResultTable, RoleView, Row, Value
+from kvbench.report.readings import reading_lines
 from kvbench.report.role_text import role_lines
 from kvbench.report.words import DASH
 
@@ -31,6 +32,7 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from wrap(view.verdict, COLUMNS)
     for alert in view.alerts:
         yield from wrap(f"!! {alert.upper() if len(alert) < 40 else alert}", COLUMNS)
+    yield from reading_lines(view.readings, COLUMNS)
     yield from role_lines(view.cards, view.controller, COLUMNS)
     for role in view.roles:
         for table in role.tables:
@@ -50,6 +52,11 @@ def _lines(view: ReportView) -> Iterator[str]:
     if any(role.tables for role in view.roles):
         yield ""
         yield from wrap(_LEGEND, COLUMNS)
+    if view.health is not None:
+        yield ""
+        yield "HEALTH OF THE DEVICE"
+        for line in view.health.lines:
+            yield from wrap(line, COLUMNS)
     if view.doubts:
         yield ""
         yield "What makes this result doubtful, worst first:"

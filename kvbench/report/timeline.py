@@ -206,11 +206,11 @@ def _how_to_read(cells: Sequence[Drawn], marks: Sequence[TimeMark]) -> str:
         "from the end of an I/O's submission on; behind a barrier, of a step.",
     ]
     if any(drawn.bad for drawn in cells):
-        parts.append("Red stretches are cells that are invalid or failed.")
+        parts.append("Orange stretches are cells that are invalid or failed.")
     if any(drawn.cell.cell.purpose == "ceiling" for drawn in cells):
         parts.append("Grey stretches are the host's ceilings, which do not touch the device.")
     if marks:
-        parts.append("Red lines are trouble in the kernel log.")
+        parts.append("Orange lines are trouble in the kernel log.")
     if len(windows_of(cells)) > WINDOWS_DRAWN_MAX:
         parts.append("Neighbouring windows are drawn as one, with the worst of their percentiles.")
     return " ".join(parts)
