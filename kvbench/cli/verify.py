@@ -2,15 +2,17 @@
 
 import argparse
 import sys
+from datetime import datetime
 from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.cli.taking import stop_on_signals
-from kvbench.errors import ExitCode, UsageError
+from kvbench.errors import ExitCode, StoreError, UsageError
 from kvbench.host import guard, lease
 from kvbench.host.boot import boot_id
-from kvbench.store import journal
-from kvbench.store.read import RunArchive, find_run, read_run
+from kvbench.store import journal, layout
+from kvbench.store.read import RunArchive, find_run, list_runs, read_record, read_run
+from kvbench.store.records import RunRecord
 from kvbench.units import format_size
 
 
@@ -47,6 +49,13 @@ def execute(arguments: argparse.Namespace) -> int:
     begun = _begun(archive)
     identity = guard.check_readable(arguments.target or record.identity.path)
     check_same(record.identity, identity, same_boot=begun[-1].boot_id == boot_id())
+    later = _written_later(archive)
+    if later:
+        raise UsageError(
+            f"a later run wrote to this target, so what this one wrote is not there: {later}",
+            where=str(archive.folder),
+            hint=f"kvbench verify {later}, if that one has integrity cells",
+        )
     regions = expected_regions(record, begun, (cell.record for cell in archive.cells))
     if not regions:
         raise UsageError(
@@ -100,3 +109,41 @@ def _begun(archive: RunArchive) -> tuple[journal.Begun, ...]:
             where=str(archive.folder),
         )
     return begun
+
+
+def _written_later(archive: RunArchive) -> str:
+    """Return a later run beside this one that changed the same target, "" when there is none.
+
+    A run whose record cannot be read is passed over: the blocks themselves will tell.
+    """
+    try:  # a run that was resumed wrote after those that came between
+        started = [_time(cell.record.started_at) for cell in archive.cells]
+        last = max([_time(archive.record.created_at), *started])
+    except (ValueError, TypeError):
+        return ""
+    for folder in list_runs(archive.folder.resolve().parent):
+        try:
+            other = read_record(folder / layout.RUN_FILE, RunRecord)
+            later = _time(other.created_at) > last
+        except (StoreError, ValueError, TypeError):
+            continue
+        another = other.run_id != archive.record.run_id and other.plan.writing_cells > 0
+        if later and another and _one_target(archive.record, other):
+            return other.run_id
+    return ""
+
+
+def _time(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)
+
+
+def _one_target(mine: RunRecord, other: RunRecord) -> bool:
+    """Return whether two runs were on one target, as far as their records tell."""
+    a, b = mine.identity, other.identity
+    if a.kind != b.kind:
+        return False
+    if a.kind == "file":
+        return (a.device_number, a.inode) == (b.device_number, b.inode)
+    if a.serial or a.wwid:
+        return (a.serial, a.wwid) == (b.serial, b.wwid)
+    return a.diskseq is not None and a.diskseq == b.diskseq

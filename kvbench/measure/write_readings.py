@@ -12,6 +12,7 @@ from kvbench.stats.drop import VALUES_MIN, find_drop
 from kvbench.units import format_bandwidth, format_clock, format_size
 
 STEP_SHARE_MAX = 0.85  # of the rate of the next larger writes: below it is a step
+STEP_REPETITIONS_MIN = 3  # with fewer, one slow second makes a step
 APART_MIN = 1.5  # by so much the repetitions of a long write differ for it to be told
 STEP_WORST_MAX = 0.95  # in the repetition that shows it least
 
@@ -50,6 +51,14 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
         least = min(least, (median(shares), words))
         if median(shares) <= STEP_SHARE_MAX and max(shares) <= STEP_WORST_MAX:
             steps.append((large, words))
+    repetitions = max(len(found) for found in rates.values())
+    if steps and repetitions < STEP_REPETITIONS_MIN:
+        text = (
+            f"Perhaps a step at {format_size(steps[-1][0])}: {steps[-1][1]}. With fewer than "
+            f"{STEP_REPETITIONS_MIN} repetitions it cannot be told from chance."
+        )
+        yield probed.reading(question, "cannot-say", text, *missing)
+        return
     if steps:
         unit, words = steps[-1]
         text = (

@@ -130,6 +130,39 @@ def test_a_block_of_the_run_before_is_stale(bench: Bench) -> None:
     span = only_span(answer)
     assert (code, span["kind"], span["start_bytes"]) == (ExitCode.CELL_FAILED, "stale", place)
 
+    first, second = list_runs(bench.folder / "results")
+    done = kvbench("verify", first.name, cwd=bench.folder)
+    assert done.returncode == ExitCode.USAGE
+    assert "a later run wrote to this target" in done.stderr
+    assert second.name in done.stderr
+
+
+def test_a_part_that_the_device_does_not_give_is_unreadable_and_located(bench: Bench) -> None:
+    assert bench.run().returncode == ExitCode.OK
+    os.truncate(bench.backing, SPAN_BYTES - 5 * BLOCK)
+    code, answer = bench.verify()
+    span = only_span(answer)
+    assert code == ExitCode.CELL_FAILED
+    assert (span["kind"], span["end_bytes"]) == ("unreadable", SPAN_BYTES)
+    assert span["start_bytes"] <= SPAN_BYTES - 5 * BLOCK
+    assert answer["regions"][0]["counts"]["good"] >= (SPAN_BYTES - MIB) // BLOCK
+
+
+def test_a_run_on_kvbenchs_own_file_is_verified_and_a_redacted_one_too(tmp_path: Path) -> None:
+    done = kvbench(
+        *("run", "--workload", VERIFIED, "--repetitions", "1", "--span", "32MiB", "--quiet"),
+        "--redact",
+        cwd=tmp_path,
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    done = kvbench("verify", "latest", cwd=tmp_path)
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "INTACT: 6,144 of 6,144 blocks" in done.stdout
+    (tmp_path / "results" / "target.dat").unlink()
+    done = kvbench("verify", "latest", cwd=tmp_path)
+    assert done.returncode == ExitCode.REFUSED
+    assert len(done.stderr.splitlines()) == 1
+
 
 def test_fio_agrees_about_what_is_whole_and_what_is_not(bench: Bench, fio: str) -> None:
     """The same cells' own job, told to check only: it also knows each block's seed."""

@@ -134,10 +134,13 @@ def test_sizes_below_the_drives_own_block_are_named() -> None:
     assert "512 B is not supported here: its 512 B blocks are not a multiple" in said(reading)
 
 
-def test_one_repetition_has_no_interval_and_says_so() -> None:
-    plan = a_plan("indirection-unit", repetitions=1)
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_a_step_of_few_repetitions_may_be_chance(repetitions: int) -> None:
+    plan = a_plan("indirection-unit", repetitions=repetitions)
     reading = only(a_run(plan, rates({2 * KIB: 0.4, KIB: 0.4, 512: 0.4}), metrics=["iops"]))
-    assert "n=1, no interval" in said(reading)
+    assert reading.answer == "cannot-say"
+    assert "Perhaps a step at 4 KiB" in said(reading)
+    assert ("n=1, no interval" if repetitions == 1 else "range of n=2") in said(reading)
 
 
 def test_without_rates_nothing_is_said() -> None:
