@@ -89,15 +89,16 @@ def read_back(evidence: Evidence) -> Iterator[Finding]:
             continue
         blocks = placed.size_bytes // rows.stream.max_block_bytes
         ios = {name: _ios(rows, name) for name in ("write", "read")}
-        errors = sum(job.total_err for job in rows.jobs)
-        counted = max(len(bad), errors)
-        if counted or any(job.error == errno.EILSEQ for job in rows.jobs):
+        numbers = {job.error or job.first_error for job in rows.jobs} - {0}
+        wrong = errno.EILSEQ in numbers
+        counted = max(len(bad), sum(job.total_err for job in rows.jobs) if wrong else 0)
+        if counted or wrong:
             first = [f"{_place(one)}: {one.what}" for one in bad[:PLACES_MAX]]
             more = [f"and {counted - len(first):,} more"] if counted > len(first) else []
             where = "; ".join([*first, *more]) if first else "fio did not say where"
             text = f"{counted:,} of {blocks:,} blocks did not read back as written: {where}"
             yield _failure("read-back", text, stream=rows.stream.name)
-        elif ios["read"] != blocks or ios["write"] != blocks * rows.stream.writes:
+        elif not numbers and (ios["read"] != blocks or ios["write"] != blocks * rows.stream.writes):
             text = (
                 f"{blocks:,} blocks were to be done and read back once each, "
                 f"{ios['write']:,} were written and {ios['read']:,} read back"
