@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "verify": "read back what the integrity cells of a run wrote, also after a crash or power cut",
     "gate": "say whether a candidate run is as good as a baseline; for pipelines",
     "compare": "hold runs against the first: what differs, which drive is better for which role",
+    "history": "show each primary number of a drive over its stored runs and firmware revisions",
     "ab": "measure one drive before and after a change, or two in turns, and say which is worse",
     "size": "print the KV bytes of a model: token, block, page, chunk, layer, sequence",
     "breakeven": "say from which context on the measured drive reloads faster than a GPU computes",

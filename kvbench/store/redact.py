@@ -89,6 +89,30 @@ def same_drive(stored: Identity, live: Identity) -> bool:
     return (stored.kind, stored.serial, stored.wwid) == (live.kind, live.serial, live.wwid)
 
 
+def with_hidden_names(record: RunRecord) -> RunRecord:
+    """Return the record with serial and world-wide names as a redacted one has them.
+
+    All else stays, so that a redacted and an open run of one drive can be held against each other.
+    """
+    if is_redacted(record.identity) or any(_is_hidden(fact) for fact in record.facts):
+        return record
+    serial, wwid = record.identity.serial, record.identity.wwid
+    return replace(
+        record,
+        identity=replace(record.identity, serial=hidden_serial(serial), wwid=_wwid(wwid, [])),
+        facts=tuple(
+            replace(fact, value=hidden(fact.value))
+            if fact.name in NAMING_FACTS and fact.value
+            else fact
+            for fact in record.facts
+        ),
+    )
+
+
+def _is_hidden(fact: Fact) -> bool:
+    return fact.name in NAMING_FACTS and (fact.value or "").startswith(PREFIX)
+
+
 def is_redacted(identity: Identity) -> bool:
     """Return whether an identity was stored with something hidden."""
     return any(PREFIX in (text or "") for text in (identity.serial, identity.wwid, identity.path))

@@ -8,7 +8,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
 from kvbench.host.model import Fact, Identity
 from kvbench.store.records import Pairing, RunRecord
-from kvbench.store.redact import hidden, is_redacted, redact, same_drive
+from kvbench.store.redact import hidden, is_redacted, redact, same_drive, with_hidden_names
 from tests.records import a_plan, a_run_record, a_target
 
 SERIAL, WWID, EUI, HOST = "S4EVNX0R123", "eui.0025385b91", "00 25 38 5b 91", "lab-host-7"
@@ -102,3 +102,17 @@ def test_a_path_that_fio_s_files_would_keep_is_refused() -> None:
     identity = replace(record.identity, real_path=f"/mnt/{HOST}/file")
     with pytest.raises(UsageError, match="fio's files keep the path"):
         redact(replace(record, identity=identity), HOST)
+
+
+def test_an_open_record_gets_the_names_that_a_redacted_one_has() -> None:
+    record = a_drive(path="/dev/nvme0n1")
+    closed, named = redact(record, HOST), with_hidden_names(record)
+    assert (named.identity.serial, named.identity.wwid) == (
+        closed.identity.serial,
+        closed.identity.wwid,
+    )
+    names = ("serial", "namespace", "model")
+    assert [ASPECTS[n][1](named) for n in names] == [ASPECTS[n][1](closed) for n in names]
+    assert named.label == record.label
+    assert with_hidden_names(closed) == closed
+    assert with_hidden_names(named) == named

@@ -1,0 +1,380 @@
+"""A drive's history -> HistoryView: everything that a reader sees, before any drawing.  Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from kvbench.gate.history import History, HistoryPoint, HistoryRun, HistorySeries
+from kvbench.measure.model import MeasuredRun
+from kvbench.report.compare_words import change_words, number_words, value_words
+from kvbench.report.history_model import (
+    ChangePair,
+    ChangeRow,
+    HistoryView,
+    MetricView,
+    RoleTrends,
+    RunRow,
+    TrendPanel,
+    TrendPoint,
+    TrendView,
+    ValueRow,
+    WorkloadTrends,
+)
+from kvbench.report.model import Level
+from kvbench.report.points import place_in_sweep
+from kvbench.report.words import ROLE_WORDS, metric_meaning, sentence, short
+from kvbench.workload.schema import ROLES
+
+FIGURES_MAX = 150  # numbers that are drawn; all others keep their table
+RUNS_NAMED_MAX = 4  # runs with a change, in the first line
+DOUBTS_MAX = 2  # beside one value
+UNKNOWN = "unknown"
+
+
+def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True) -> HistoryView:
+    """Return what is shown of ``history``.
+
+    Args:
+        history: the drive.
+        runs: its runs, in order.
+        figures: without them nothing is prepared for drawing, which a terminal does not need.
+    """
+    series = _ordered(history, runs)
+    ids = {id(one): f"trend-{n}" for n, one in enumerate(series, start=1)}
+    # What changed is drawn first, where there is no room for all.
+    wanted = sorted(series, key=lambda one: not any(point.called for point in one.points))
+    drawn = {id(one) for one in wanted[: FIGURES_MAX if figures else 0]}
+    return HistoryView(
+        title=f"kvbench history: {_device(history)}",
+        verdict=_verdict(history),
+        state=_state(history),
+        device=_device(history),
+        runs=tuple(_run(history, place) for place in range(len(history.runs))),
+        apart=tuple(_apart(history)),
+        left_out=tuple(f"{short(one.run_id)}: {sentence(one.reason)}" for one in history.left_out),
+        changes=tuple(_changes(history, series, ids)),
+        roles=tuple(_roles(history, series, ids, drawn)),
+        undrawn=len(series) - len(drawn) if figures else 0,
+        method=_method(history),
+    )
+
+
+def _ordered(history: History, runs: Sequence[MeasuredRun]) -> list[HistorySeries]:
+    """Return the numbers as the newest plan that has them puts them: along the sweep."""
+    workloads = {w.name: w for run in runs for w in run.record.plan.workloads}
+    names = list(workloads)
+
+    def place(series: HistorySeries) -> tuple[object, ...]:
+        key, workload = series.key, workloads[series.key.workload]
+        name = f"{key.stream}.{key.metric}"
+        primary = (
+            workload.primary.index(name) if name in workload.primary else len(workload.primary)
+        )
+        sweep = place_in_sweep(workload, key.parameters, key.alone)
+        return (names.index(key.workload), primary, key.stream, key.metric, sweep)
+
+    return sorted(history.series, key=place)
+
+
+def _device(history: History) -> str:
+    return short(history.device or history.serial, 120)
+
+
+def _verdict(history: History) -> str:
+    """Return how many changes there are over how many runs, in one sentence or two."""
+    counts = list(_called_by_run(history))
+    if len(counts) > RUNS_NAMED_MAX:
+        counts = [*counts[-RUNS_NAMED_MAX:], f"and in {len(counts) - RUNS_NAMED_MAX} earlier runs"]
+    runs = len(history.runs)
+    held = sum(run.against is not None for run in history.runs)
+    over = f"{runs} runs" if runs > 1 else "1 run"
+    revisions = list(dict.fromkeys(_firmware(run) for run in history.runs))
+    shown = ", ".join(revisions[:6]) + (", ..." if len(revisions) > 6 else "")
+    over += f" on firmware {shown}"
+    if not history.series:
+        return f"{over}: not one primary number has a value."
+    if not held:
+        why = "there is no other to hold it against" if runs == 1 else "no two may be compared"
+        return f"{over}: {why}, so no change can be called."
+    numbers = f"{len(history.series)} {'number' if len(history.series) == 1 else 'numbers'}"
+    what = f"changes called {'; '.join(counts)}" if counts else "no change is called"
+    alone = runs - 1 - held
+    rest = ""
+    if alone:
+        rest = f" {alone} {'run' if alone == 1 else 'runs'} may be held against no earlier one."
+    return f"{over}, {numbers}: {what}.{rest}"
+
+
+def _called_by_run(history: History) -> Iterator[str]:
+    """Yield ``in run 4 (FW2): 12 worse, 1 better`` for each run with a change."""
+    for place, run in enumerate(history.runs):
+        called = [p.called for series in history.series for p in series.points if p.run == place]
+        counts = _counted(called)
+        if counts:
+            yield f"in run {place + 1} ({_firmware(run)}): {counts}"
+
+
+def _state(history: History) -> Level:
+    called = {point.called for series in history.series for point in series.points}
+    if "WORSE" in called:
+        return "bad"
+    whole = all(run.against is not None for run in history.runs[1:])
+    return "note" if whole and len(history.runs) > 1 and history.series else "doubt"
+
+
+def _firmware(run: HistoryRun) -> str:
+    return short(run.firmware, 24) if run.firmware else UNKNOWN
+
+
+def _run(history: History, place: int) -> RunRow:
+    run = history.runs[place]
+    side = run.side
+    notes = [f"incomplete: {side.incomplete}"] if side.incomplete else []
+    notes += side.caveats
+    return RunRow(
+        number=place + 1,
+        run_id=short(side.run_id),
+        started=sentence(side.created_at[:16].replace("T", " ")),
+        firmware=_firmware(run),
+        new_firmware=place > 0 and run.firmware != history.runs[place - 1].firmware,
+        label=short(side.label, 40),
+        suite=short(run.suite, 24),
+        repetitions=side.repetitions,
+        against="" if run.against is None else f"run {run.against + 1}",
+        outcome=run.outcome or "",
+        note=sentence("; ".join(notes)),
+    )
+
+
+def _apart(history: History) -> Iterator[str]:
+    for place, run in enumerate(history.runs):
+        if run.apart:
+            held = (
+                "it begins a line of its own"
+                if run.against is None
+                else f"it is held against run {run.against + 1}"
+            )
+            why = sentence(run.apart)
+            yield f"run {place + 1} is not held against run {place}, as {why}; {held}"
+
+
+def _changes(
+    history: History, series: Sequence[HistorySeries], ids: dict[int, str]
+) -> Iterator[ChangePair]:
+    """Yield the changes run by run, the newest first, what is worse before what is better."""
+    for place in reversed(range(len(history.runs))):
+        found = [
+            (point, one)
+            for one in series
+            for point in one.points
+            if point.run == place and point.called
+        ]
+        against = history.runs[place].against
+        if found and against is not None:
+            found.sort(key=lambda pair: pair[0].called == "BETTER")
+            yield ChangePair(
+                where=" to ".join(
+                    f"run {end + 1} ({_firmware(history.runs[end])})" for end in (against, place)
+                ),
+                counts=_counted([point.called for point, _ in found]),
+                rows=tuple(_change_row(one, point, ids[id(one)]) for point, one in found),
+            )
+
+
+def _change_row(series: HistorySeries, point: HistoryPoint, figure_id: str) -> ChangeRow:
+    before = next((p for p in series.points if p.run == point.against), None)
+    new, _, _ = value_words(point.sample, series.key.metric, series.unit)
+    old, _, _ = value_words(before.sample if before else None, series.key.metric, series.unit)
+    return ChangeRow(
+        called=point.called,
+        number=_number(series),
+        values=f"{old} to {new}",
+        change=_change(series, point),
+        figure_id=figure_id,
+        doubts=_doubts(point.change.doubts if point.change else ()),
+    )
+
+
+def _counted(called: Sequence[str]) -> str:
+    return ", ".join(
+        f"{called.count(word)} {word.lower()}" for word in ("WORSE", "BETTER") if word in called
+    )
+
+
+def _number(series: HistorySeries) -> str:
+    parameters, stream, metric = number_words(series.key)
+    point = f" ({parameters})" if parameters else ""
+    return f"{short(series.key.workload)}: {stream} {metric}{point}"
+
+
+def _change(series: HistorySeries, point: HistoryPoint) -> str:
+    if point.change is None:
+        return ""
+    change, interval = change_words(point.change, series.key.metric, series.unit)
+    return f"{change} ({interval})" if interval else change
+
+
+def _doubts(texts: Sequence[str]) -> str:
+    shown = [sentence(text) for text in texts[:DOUBTS_MAX]]
+    if len(texts) > DOUBTS_MAX:
+        shown.append(f"and {len(texts) - DOUBTS_MAX} more")
+    return "; ".join(shown)
+
+
+def _roles(
+    history: History, series: Sequence[HistorySeries], ids: dict[int, str], drawn: set[int]
+) -> Iterator[RoleTrends]:
+    for role in ROLES:
+        own = [one for one in series if one.role == role]
+        names = dict.fromkeys(series.key.workload for series in own)
+        if names:
+            yield RoleTrends(
+                role=role,
+                words=ROLE_WORDS[role],
+                workloads=tuple(
+                    _workload(history, [s for s in own if s.key.workload == name], ids, drawn)
+                    for name in names
+                ),
+            )
+
+
+def _workload(
+    history: History, own: Sequence[HistorySeries], ids: dict[int, str], drawn: set[int]
+) -> WorkloadTrends:
+    groups: dict[tuple[str, str], list[HistorySeries]] = {}
+    for series in own:
+        _, stream, metric = number_words(series.key)
+        groups.setdefault((stream, metric), []).append(series)
+    return WorkloadTrends(
+        name=short(own[0].key.workload),
+        evidence=own[0].evidence,
+        metrics=tuple(
+            MetricView(
+                stream=stream,
+                metric=metric,
+                meaning=metric_meaning(of_group[0].key.metric),
+                trends=tuple(
+                    TrendView(
+                        figure_id=ids[id(series)],
+                        point=number_words(series.key)[0],
+                        values=tuple(_value(history, series, point) for point in series.points),
+                        panel=_panel(history, series) if id(series) in drawn else None,
+                    )
+                    for series in of_group
+                ),
+            )
+            for (stream, metric), of_group in groups.items()
+        ),
+    )
+
+
+def _value(history: History, series: HistorySeries, point: HistoryPoint) -> ValueRow:
+    value, spread, count = value_words(point.sample, series.key.metric, series.unit)
+    verdict = ""
+    if point.verdict is not None and point.against is not None:
+        word = "BETTER" if point.called == "BETTER" else point.verdict
+        verdict = f"{word} against run {point.against + 1}"
+    return ValueRow(
+        number=point.run + 1,
+        firmware=_firmware(history.runs[point.run]),
+        value=value,
+        detail=", ".join(part for part in (spread, count) if part),
+        known=point.sample.median is not None,
+        verdict=verdict,
+        change=_change(series, point),
+        called=point.called,
+        doubts=_doubts((*point.sample.doubts, *point.sample.notes)),
+    )
+
+
+def _panel(history: History, series: HistorySeries) -> TrendPanel:
+    """Return the drawing; points are joined only where the gate held one against the other."""
+    known = {point.run for point in series.points if point.sample.median is not None}
+    points = []
+    for point in series.points:
+        sample = point.sample
+        if sample.median is None:
+            continue
+        joined = point.against if point.against in known else None
+        if point.verdict in ("INCOMPARABLE", "MISSING"):
+            joined = None
+        change = point.change
+        shift = (
+            change_words(change, series.key.metric, series.unit)[0]
+            if change is not None and point.called
+            else ""
+        )
+        points.append(
+            TrendPoint(
+                run=point.run + 1,
+                median=sample.median,
+                low=sample.low if sample.interval != "none" else None,
+                high=sample.high if sample.interval != "none" else None,
+                doubted=bool(sample.doubts),
+                joined=None if joined is None else joined + 1,
+                called=point.called,
+                change=shift,
+            )
+        )
+    firmware: list[tuple[int, str]] = []
+    for place, run in enumerate(history.runs):
+        if not firmware or firmware[-1][1] != _firmware(run):
+            firmware.append((place + 1, _firmware(run)))
+    return TrendPanel(
+        title=_number(series),
+        description=_description(history, series),
+        metric=series.key.metric,
+        unit=series.unit,
+        runs=len(history.runs),
+        points=tuple(points),
+        missing=tuple(p.run + 1 for p in series.points if p.sample.median is None),
+        firmware=tuple(firmware),
+    )
+
+
+def _description(history: History, series: HistorySeries) -> str:
+    """Return what the drawing shows for who cannot see it; the table beside it has every value."""
+    metric, unit = series.key.metric, series.unit
+    known = [point for point in series.points if point.sample.median is not None]
+    words = f"{_number(series)} over {len(known)} runs."
+    if known:
+        first, last = (value_words(p.sample, metric, unit)[0] for p in (known[0], known[-1]))
+        words += f" Run {known[0].run + 1}: {first}; run {known[-1].run + 1}: {last}."
+    for point in series.points:
+        if point.called:
+            firmware = _firmware(history.runs[point.run])
+            words += f" {point.called} in run {point.run + 1} ({firmware}): "
+            words += f"{_change(series, point)}."
+    return words
+
+
+def _method(history: History) -> tuple[tuple[str, str], ...]:
+    percent = f"{100 * history.confidence:g} %"
+    return (
+        (
+            "The drive",
+            "It is known by its serial; a path or a slot says nothing. A run that was stored "
+            "redacted is found by the form that the serial has there.",
+        ),
+        (
+            "What is held against what",
+            "Each run is held against the latest earlier run that does not differ in what the "
+            f"policy {short(history.policy)} says must not differ: drive, namespace, format, link, "
+            "preparation, plan, fio, kernel. Only such pairs are joined by a line. Firmware and "
+            "label may differ.",
+        ),
+        (
+            "WORSE, BETTER",
+            f"What kvbench gate says of the pair: beyond the margin of the metric, and at "
+            f"{percent} confidence after correction for all primary numbers of the pair. Nothing "
+            "else is marked, however the line looks.",
+        ),
+        (
+            "Many pairs",
+            "Each pair is a gate of its own. Of 100 pairs of an unchanged drive, up to 5 are "
+            "called worse in some number; whoever looks back over many runs should expect it.",
+        ),
+        (
+            "Value",
+            "The median over the repetitions that count, with their range, or from 6 on the 95 % "
+            "interval of the median. The axes do not start at zero.",
+        ),
+    )

@@ -1,0 +1,125 @@
+"""TrendPanel -> SVG: one small drawing of a metric over the runs of a drive."""
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+from kvbench.report.figures import FONT_PT, drawing_style
+from kvbench.report.history_model import TrendPanel, TrendPoint
+from kvbench.report.scales import tick
+from kvbench.report.svg import INK, PALETTE, to_svg
+
+WIDTH_IN, HEIGHT_IN = 3.3, 1.75
+LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.66, 0.12, 0.24, 0.36
+SHARE_MIN = 0.12  # of the median, either side: what is smaller looks as small as it is
+RUN_TICKS_MAX = 8
+CHARACTER_IN = 0.08  # of a firmware's name
+LINE, GREY = PALETTE[0], PALETTE[6]
+CALLED = {"WORSE": ("v", PALETTE[1]), "BETTER": ("^", PALETTE[2])}
+
+
+def draw_trend(panel: TrendPanel, figure_id: str) -> str:
+    """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
+    with drawing_style() as new:
+        drawing, _ = new((), height_in=HEIGHT_IN, width_in=WIDTH_IN, empty=True)
+        axes = drawing.add_axes(
+            (
+                LEFT_IN / WIDTH_IN,
+                BOTTOM_IN / HEIGHT_IN,
+                (WIDTH_IN - LEFT_IN - RIGHT_IN) / WIDTH_IN,
+                (HEIGHT_IN - TOP_IN - BOTTOM_IN) / HEIGHT_IN,
+            )
+        )
+        axes.patch.set_visible(False)
+        _scales(axes, panel)
+        _firmware(axes, panel)
+        _values(axes, panel.points, panel.runs)
+        if panel.missing:
+            axes.plot(
+                panel.missing,
+                [0.04] * len(panel.missing),
+                "x",
+                color=GREY,
+                markersize=4,
+                transform=axes.get_xaxis_transform(),
+            )
+        return to_svg(
+            drawing, figure_id=figure_id, title=panel.title, description=panel.description
+        )
+
+
+def _scales(axes: Axes, panel: TrendPanel) -> None:
+    ends = [v for p in panel.points for v in (p.median, p.low, p.high) if v is not None]
+    low, high = min(ends), max(ends)
+    middle = (low + high) / 2
+    room = 1.6 if any(point.called for point in panel.points) else 1.25  # for what is written
+    half = max((high - low) / 2 * room, abs(middle) * SHARE_MIN) or 1.0
+    axes.set_ylim(middle - half, middle + half)
+    axes.set_xlim(0.5, max(panel.runs, 2) + 0.5)
+    axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value, panel.unit)))
+    step = -(-panel.runs // RUN_TICKS_MAX)
+    axes.xaxis.set_major_locator(FixedLocator(list(range(1, panel.runs + 1, step))))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.0f}"))
+    axes.grid(visible=False, axis="x")
+    axes.tick_params(axis="both", length=2, labelsize=FONT_PT - 1)
+    axes.set_xlabel("run", fontsize=FONT_PT - 1, labelpad=1)
+
+
+def _firmware(axes: Axes, panel: TrendPanel) -> None:
+    """Draw a rule where a firmware revision begins, and its name where that has room."""
+    run_in = (WIDTH_IN - LEFT_IN - RIGHT_IN) / max(panel.runs, 2)
+    ends = [run for run, _ in panel.firmware[1:]] + [max(panel.runs, 2) + 1]
+    for (run, revision), end in zip(panel.firmware, ends, strict=True):
+        if run > 1:
+            axes.axvline(run - 0.5, color=INK, linewidth=0.7, linestyle=":")
+        if len(revision) * CHARACTER_IN <= (end - run) * run_in:
+            axes.annotate(
+                revision,
+                (run - 0.45, 1.02),
+                xycoords=axes.get_xaxis_transform(),
+                ha="left",
+                va="bottom",
+                fontsize=FONT_PT - 1.5,
+            )
+
+
+def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
+    at = {point.run: point for point in points}
+    for point in points:
+        if point.joined in at:
+            before = at[point.joined]
+            axes.plot(
+                [before.run, point.run], [before.median, point.median], color=LINE, linewidth=1.0
+            )
+        if point.low is not None and point.high is not None:
+            axes.vlines(point.run, point.low, point.high, color=LINE, linewidth=2.4, alpha=0.4)
+        axes.plot(
+            [point.run],
+            [point.median],
+            "o",
+            color=LINE,
+            markersize=3.4,
+            markerfacecolor="none" if point.doubted else LINE,
+            markeredgewidth=0.9,
+        )
+        if point.called:
+            _call(axes, point, at.get(point.joined or 0), runs)
+
+
+def _call(axes: Axes, point: TrendPoint, before: TrendPoint | None, runs: int) -> None:
+    """Mark a change, its size on the side to which the line went."""
+    marker, colour = CALLED[point.called]
+    axes.plot([point.run], [point.median], marker, color=colour, markersize=7)
+    up = before is None or point.median >= before.median
+    ends = [v for v in (point.low, point.median, point.high) if v is not None]
+    edge = {1: "left", runs: "right"}
+    axes.annotate(
+        point.change,
+        (point.run, max(ends) if up else min(ends)),
+        xytext=(0, 4 if up else -4),
+        textcoords="offset points",
+        ha=edge.get(point.run, "center"),
+        va="bottom" if up else "top",
+        fontsize=FONT_PT - 1,
+        fontweight="bold",
+    )

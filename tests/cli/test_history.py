@@ -1,0 +1,179 @@
+"""``kvbench history`` as people call it: which runs are of the drive, and every wrong use."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvbench.cli import measuring
+from kvbench.cli.main import main
+from kvbench.store import layout
+from kvbench.store.redact import hidden
+from tests.stored import Change, copy_of_example, fact, replace_text
+
+SERIAL = "overlayblk"  # of the example
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "CELLS_WORTH_IT", 10_000)
+
+
+def stored(results: Path, name: str, day: int, *changes: Change) -> Path:
+    """A copy of the example of one workload, of another day."""
+
+    def change(record: dict[str, Any]) -> None:
+        record["created_at"] = f"2026-12-{day:02d}T08:00:00+00:00"
+        plan = record["plan"]
+        plan["workloads"] = [w for w in plan["workloads"] if w["name"] == "lmcache-chunk"]
+        plan["cells"] = [c for c in plan["cells"] if c["workload"] == "lmcache-chunk"]
+        for one in changes:
+            one(record)
+
+    folder = copy_of_example(results / name, change)
+    kept = {
+        c["cell_id"] for c in json.loads((folder / layout.RUN_FILE).read_text())["plan"]["cells"]
+    }
+    for cell in (folder / layout.CELLS_FOLDER).iterdir():
+        if cell.name not in kept:
+            for path in cell.iterdir():
+                path.unlink()
+            cell.rmdir()
+    return folder
+
+
+def firmware(revision: str) -> Change:
+    return lambda record: fact(record, "device_firmware", revision)
+
+
+def history(results: Path, *arguments: str, device: str = SERIAL) -> int:
+    return main(["history", "--results", str(results), "--device", device, *arguments])
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    told = json.loads(capsys.readouterr().out)
+    assert isinstance(told, dict)
+    return told
+
+
+def test_runs_of_the_drive_stand_in_the_order_of_time_with_their_firmware(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "late", 3, firmware("FW2"))
+    stored(tmp_path, "early", 1, firmware("FW1"))
+    stored(tmp_path, "other", 2, lambda record: fact(record, "device_serial", "S2"))
+    assert history(tmp_path, "--json") == 0
+    told = document(capsys)
+    assert [run["side"]["run_id"] for run in told["runs"]] == ["early", "late"]
+    assert [run["firmware"] for run in told["runs"]] == ["FW1", "FW2"]
+    assert told["runs"][1]["against"] == 0
+    assert {point["called"] for series in told["series"] for point in series["points"]} == {""}
+
+
+def test_page_and_table_are_written_where_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    stored(results, "a", 1)
+    stored(results, "b", 2)
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
+    assert history(results, "--html", str(page), "--csv", str(table)) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2 runs on firmware unknown, ")
+    assert out.endswith(f"wrote {page}\nwrote {table}\n")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert table.read_text().startswith("workload,role,")
+
+
+def test_an_unknown_serial_names_those_that_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "a", 1)
+    stored(tmp_path, "b", 2, lambda record: fact(record, "device_serial", None))
+    assert history(tmp_path, device="S9") == 5
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert "with the serial 'S9'" in told.err
+    assert f"{SERIAL}: 1 run, a drive that tells no serial: 1 run" in told.err
+
+
+def test_an_empty_store_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history(tmp_path / "nowhere") == 5
+    assert "the drives there: none" in capsys.readouterr().err
+
+
+def test_redacted_runs_are_of_the_same_drive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "open", 1)
+    stored(tmp_path, "closed", 2, lambda record: fact(record, "device_serial", hidden(SERIAL)))
+    for device in (SERIAL, hidden(SERIAL)):
+        assert history(tmp_path, "--json", device=device) == 0
+        runs = document(capsys)["runs"]
+        assert [run["side"]["run_id"] for run in runs] == ["open", "closed"]
+        assert runs[1]["against"] == 0
+        assert runs[1]["apart"] == ""
+
+
+def test_a_run_that_differs_in_what_must_not_is_told_and_not_joined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "a", 1)
+    stored(tmp_path, "b", 2, lambda record: fact(record, "kernel", "99"))
+    assert history(tmp_path) == 0
+    out = capsys.readouterr().out
+    assert "! run 2 is not held against run 1, as kernel must not differ and does" in out
+    assert "so no change can be called" in out
+
+
+def test_copies_reruns_and_preparations_are_left_out_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def again(record: dict[str, Any]) -> None:
+        record["pairing"] = {"kind": "rerun", "pair_id": "p", "of": "a"}
+
+    stored(tmp_path, "a", 1)
+    stored(tmp_path, "b", 2, again)
+    stored(tmp_path, "copy", 1, lambda record: record.update(run_id="a"))
+    (stored(tmp_path, "prepared", 3) / layout.PREPARATION_FILE).write_text("{}")
+    assert history(tmp_path, "--json") == 0
+    told = document(capsys)
+    assert [run["side"]["run_id"] for run in told["runs"]] == ["a"]
+    reasons = {one["run_id"]: one["reason"] for one in told["left_out"]}
+    assert "is a copy" in reasons["a"]
+    assert "measures a part of a again" in reasons["b"]
+    assert "prepared the drive" in reasons["prepared"]
+
+
+def test_a_damaged_run_hides_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(tmp_path, "a", 1)
+    broken = stored(tmp_path, "b", 2)
+    replace_text(broken / layout.RUN_FILE, "{")
+    assert history(tmp_path, "--json") == 0
+    told = capsys.readouterr()
+    assert [run["side"]["run_id"] for run in json.loads(told.out)["runs"]] == ["a"]
+    assert "damaged" in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--html", "/dev/null"), "is not a regular file"),
+        (("--html", "x", "--csv", "./x"), "name the same file"),
+        (("--html", "RUN/page.html"), "would become a part of the archive"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    run = stored(tmp_path, "a", 1)
+    assert history(tmp_path, *(word.replace("RUN", str(run)) for word in arguments)) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.err.count("\n") == 1
