@@ -40,8 +40,15 @@ def totals(plan: Plan) -> dict[str, object]:
 
 
 def paced_write_bytes(plan: Plan) -> int:
-    """Return the bytes that paced writers write over the whole plan."""
-    return round(
+    """Return the bytes that paced writers, and those of every block once, write in all."""
+    once = sum(
+        placed.size_bytes
+        for cell in plan.cells
+        if cell.purpose == "measure"
+        for placed in cell.placed
+        if placed.stream.once and placed.stream.writes
+    )
+    return once + round(
         sum(
             placed.stream.rate_iops
             * placed.stream.mean_block_bytes
@@ -63,7 +70,7 @@ def unpaced_writers(plan: Plan) -> list[str]:
             for cell in plan.cells
             if cell.purpose == "measure"
             for placed in cell.placed
-            if placed.stream.writes and placed.stream.rate_iops is None
+            if placed.stream.writes and placed.stream.rate_iops is None and not placed.stream.once
         }
     )
 
@@ -106,7 +113,7 @@ def describe(plan: Plan) -> list[str]:
         lines.append(f"fill        {format_size(target.size_bytes)} once, when not yet written")
     if plan.writing_cells:
         paced = format_size(paced_write_bytes(plan))
-        writes = f"{plan.writing_cells} cells write; paced writers {paced}"
+        writes = f"{plan.writing_cells} cells write; paced writers, and blocks once, {paced}"
         free = unpaced_writers(plan)
         if free:
             writes += f"; as fast as the device takes it: {', '.join(free)}"
@@ -118,7 +125,7 @@ def describe(plan: Plan) -> list[str]:
         lines.append(f"{workload.name} ({workload.role}, {workload.evidence})")
         points = [c for c in plan.cells if c.repetition == 1 and c.workload == workload.name]
         for cell in sorted(points, key=sweep_order):
-            time_s = cell.timing.ramp_s + cell.timing.runtime_s
+            time_s = cell.timing.ramp_s + cell.measured_s
             lines.append(f"  {describe_point(cell):<58}{plan.repetitions} x {time_s:.2g} s")
     ceilings = sum(cell.purpose == "ceiling" for cell in plan.cells)
     if ceilings:

@@ -36,8 +36,12 @@ def describe_point(cell: Cell) -> str:
 
 
 def sweep_order(cell: Cell) -> tuple[str, list[tuple[int, float, str]]]:
-    """Return a key that puts together before alone, and each parameter in ascending order."""
-    return cell.alone or "", [_rank(value) for value in cell.parameters.values()]
+    """Return a key that puts together before alone, and each parameter in ascending order.
+
+    Phases stay as they are: in the order in which they follow each other.
+    """
+    ranked = [_rank(value) for name, value in cell.parameters.items() if name != "phase"]
+    return cell.alone or "", ranked
 
 
 def _rank(value: float | str) -> tuple[int, float, str]:
