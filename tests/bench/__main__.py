@@ -28,6 +28,7 @@ from kvbench.workload.load import load_workload
 from tests.bench import archives
 from tests.bench.calibrate import calibrate
 from tests.bench.devices import known_devices
+from tests.bench.histograms import histogram_cost_ns
 from tests.bench.same_device import same_device
 from tests.bench.silent import run_silently
 
@@ -149,6 +150,17 @@ def bench_peak(tool: FioTool) -> None:
         )
 
 
+def bench_histograms(tool: FioTool, folder: Path) -> None:
+    """CPU time that the log of a histogram per second adds to an I/O."""
+    without_ns, added_ns = histogram_cost_ns(tool, folder)
+    say(
+        "CPU ns per I/O of the histogram per second",
+        added_ns,
+        "at most 30",
+        f"beside {without_ns:.0f} of the null engine",
+    )
+
+
 def bench_help() -> None:
     """CPU seconds of ``kvbench --help``."""
     spent = [child_usage([sys.executable, "-m", "kvbench", "--help"])[0] for _ in range(5)]
@@ -243,6 +255,7 @@ def main() -> None:
         bench_report(folder)
         bench_compare(folder)
         bench_against_fio(tool, folder)
+        bench_histograms(tool, folder)
     bench_peak(tool)
 
 
