@@ -67,21 +67,32 @@ def link_of(facts: Iterable[Fact]) -> str | None:
 
 
 def unwatched(records: Iterable[CellRecord]) -> dict[str, str]:
-    """Return what was not watched in some or all cells that measured, and why, by its name."""
+    """Return what was not watched in cells that measured, or not always, and why, by its name."""
     seen = [
         record.health
         for record in records
         if record.health is not None and record.cell.purpose != "ceiling"
     ]
     reasons: dict[str, str] = {}
-    counts: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    at_times: Counter[str] = Counter()
     for one in seen:
-        counts.update(one.unknown.keys())
         reasons |= one.unknown
+        for name in one.unknown:
+            partly = any(getattr(sample, name, None) is not None for sample in one.samples)
+            (at_times if partly else missing)[name] += 1
     return {
-        name: reason if counts[name] == len(seen) else f"{reason} (in {counts[name]} cells)"
+        name: reason + _how_often(missing[name], at_times[name], len(seen))
         for name, reason in reasons.items()
     }
+
+
+def _how_often(missing: int, at_times: int, cells: int) -> str:
+    if missing == cells:
+        return ""
+    if at_times == cells:
+        return " (at times)"
+    return f" ({'at times, ' if at_times else ''}in {missing + at_times} of {cells} cells)"
 
 
 def of_failed(record: CellRecord) -> tuple[Finding, ...]:

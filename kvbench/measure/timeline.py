@@ -27,6 +27,8 @@ from kvbench.units import MS_PER_S, NS_PER_S
 from kvbench.workload.schema import Stream, Timing
 
 PERCENTILES = (50.0, 99.0, 99.9)
+# fio needs a moment to start and hardly one to end: seen are 0.3 to 0.6 s.
+FIO_START_S, FIO_START_S_MAX = 0.4, 2.0
 _DIRECTION_CODES: dict[IoDirection, int] = {"read": 0, "write": 1, "trim": 2}
 
 
@@ -100,8 +102,11 @@ def _epoch_s(archived: ArchivedCell) -> float | None:
 def _cell(archived: ArchivedCell, begin_s: float) -> CellTimeline:
     record = archived.record
     end_s = begin_s + max(0.0, record.wall_s)
-    # fio needs a moment to start and hardly one to end, so the measured time is counted back.
-    measured_s = max(begin_s, end_s - record.cell.timing.runtime_s)
+    timing = record.cell.timing
+    start_s = end_s - begin_s - timing.ramp_s - timing.runtime_s
+    if not 0 <= start_s <= FIO_START_S_MAX:  # it ended early, or waited for a device that hung
+        start_s = FIO_START_S
+    measured_s = min(end_s, begin_s + start_s + timing.ramp_s)
     streams: list[StreamTimeline] = []
     if record.cell.purpose != "ceiling":
         streams = list(_streams(archived, measured_s))

@@ -29,6 +29,7 @@ from kvbench.units import format_size
 
 _Told = tuple[str, str, int | None, int | None]  # name, kind, before, after
 _BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
+_NO_CELL = "no repetition counts"  # then the cells say why
 _NAMES = {  # what is watched, and its name in a sentence
     "smart": "SMART",
     "extended": "the OCP page C0h",
@@ -272,8 +273,11 @@ def _split_words(run: MeasuredRun, split: PlainTable | None) -> Iterator[str]:
             "fio's mean is the host's: system calls, file system, waking up and reaping."
         )
         return
-    reasons = Counter(s.reason for s in run.summaries if s.metric == _BELOW and s.median is None)
+    reasons = Counter(
+        s.reason
+        for s in run.summaries
+        if s.metric == _BELOW and s.median is None and not s.reason.startswith(_NO_CELL)
+    )
     if reasons:
-        reason = reasons.most_common(1)[0][0].partition(": ")
-        told = reason[2] if reason[0] == "no repetition counts" else "".join(reason)
-        yield f"Latency is not split between host and device: {sentence(told or 'no reason')}."
+        told = sentence(reasons.most_common(1)[0][0] or "no reason is given")
+        yield f"Latency is not split between host and device: {told}."

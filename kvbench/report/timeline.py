@@ -23,6 +23,7 @@ from kvbench.units import SECTOR_BYTES
 FIGURE_ID = "timeline"
 WINDOWS_DRAWN_MAX = 3000
 MARKS_MAX = 60
+_Piece = tuple[tuple[float, ...], tuple[float, ...]]
 _READS, _WRITES, _GREY, _HEAT = 0, 1, 6, 3
 
 
@@ -77,16 +78,20 @@ def _latency(cells: Sequence[Drawn]) -> TimeAxis | None:
     return TimeAxis(label="Latency", unit="s", scale="log", lines=tuple(lines))
 
 
-def _known(
-    windows: Sequence[Window], place: int
-) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
+def _known(windows: Sequence[Window], place: int) -> Iterator[_Piece]:
     """Yield stretches of windows that have a percentile."""
+    return _stretches(
+        ((window.begin_s + window.end_s) / 2, window.percentiles_s[place]) for window in windows
+    )
+
+
+def _stretches(points: Iterable[tuple[float, float | None]]) -> Iterator[_Piece]:
+    """Yield the stretches of points that have a value."""
     at: list[float] = []
     values: list[float] = []
-    for window in windows:
-        value = window.percentiles_s[place]
+    for place, value in points:
         if value is not None:
-            at.append((window.begin_s + window.end_s) / 2)
+            at.append(place)
             values.append(value)
         elif at:
             yield tuple(at), tuple(values)
@@ -154,9 +159,7 @@ def _device(cells: Sequence[Drawn]) -> TimeAxis | None:
     return TimeAxis(label="Device", unit="B/s", scale="zero", lines=tuple(lines)) if lines else None
 
 
-def _counted(
-    cells: Sequence[Drawn], count: Callable[[DeviceCounters], int]
-) -> tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]:
+def _counted(cells: Sequence[Drawn], count: Callable[[DeviceCounters], int]) -> tuple[_Piece, ...]:
     """Return rates from the counters of the device, between two samples of a cell."""
     pieces = []
     for drawn in cells:
@@ -173,9 +176,7 @@ def _counted(
 def _heat(cells: Sequence[Drawn]) -> TimeAxis | None:
     pieces = []
     for drawn in cells:
-        seen = [(at, s.temperature_c) for at, s in drawn.samples if s.temperature_c is not None]
-        if seen:
-            pieces.append((tuple(at for at, _ in seen), tuple(c for _, c in seen)))
+        pieces += list(_stretches((at, s.temperature_c) for at, s in drawn.samples))
     if not pieces:
         return None
     line = TimeLine(label="temperature", colour=_HEAT, steps=False, pieces=tuple(pieces))

@@ -10,7 +10,7 @@ from kvbench.host.model import Fact
 from kvbench.host.smart_json import SmartLog, parse_smart_log
 from kvbench.measure import health
 from kvbench.measure.evidence import Evidence
-from kvbench.measure.health import link_of, of_failed
+from kvbench.measure.health import link_of, of_failed, unwatched
 from kvbench.measure.model import Finding
 from kvbench.measure.run import measure_cell
 from tests import records
@@ -153,6 +153,23 @@ def test_a_ceiling_is_not_held_against_the_drive() -> None:
     bad = watched(sample(state="dead"), kernel=(line,))
     assert findings(found(bad, purpose="ceiling")) == []
     assert of_failed(records.a_cell_record(cell(stream(), purpose="ceiling"), health=bad)) == ()
+
+
+def test_what_was_not_watched_is_told_with_how_often() -> None:
+    hung = {"temperature_c": "the drive did not answer in time"}
+    late = watched(sample(), sample(1.0, temperature_c=None), unknown=hung)
+    never = watched(sample(temperature_c=None), unknown=hung)
+    by_purpose = (("measure", late), ("measure", watched()), ("ceiling", never))
+    kept = [
+        records.a_cell_record(cell(stream(), purpose=purpose), health=seen)
+        for purpose, seen in by_purpose
+    ]
+    assert unwatched(kept) == {
+        "temperature_c": "the drive did not answer in time (at times, in 1 of 2 cells)"
+    }
+    alone = [records.a_cell_record(cell(stream()), health=never)]
+    assert unwatched(alone) == hung
+    assert unwatched([records.a_cell_record(cell(stream()))]) == {}
 
 
 def test_a_cell_without_usable_output_still_tells_what_the_kernel_said(tmp_path: Path) -> None:
