@@ -131,7 +131,7 @@ def _streams(archived: ArchivedCell, zero_s: float) -> Iterator[StreamTimeline]:
         numbers = range(first_job, first_job + stream.jobs)
         first_job += stream.jobs
         what = "steps" if stream.barrier else "I/Os"
-        logs = {number: by_kind[what][number] for number in numbers if number in by_kind[what]}
+        logs = {number: path for number, path in by_kind[what].items() if number in numbers}
         for direction in asked_directions(stream):
             windows: tuple[Window, ...] = ()
             reason = "" if logs else _why_no_log(stream)
@@ -140,7 +140,7 @@ def _streams(archived: ArchivedCell, zero_s: float) -> Iterator[StreamTimeline]:
                     parts = _parts(stream, direction, logs, cell.timing)
                     windows = tuple(_windows(parts, zero_s, stream.barrier))
                     reason = "" if windows else "no whole window of time had an I/O"
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, ArithmeticError, LookupError) as error:
                 said = str(error).splitlines()[0] if str(error) else type(error).__name__
                 reason = f"a log cannot be used: {said}"
             yield StreamTimeline(

@@ -8,7 +8,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
 from kvbench.host.model import Fact, Identity
 from kvbench.store.records import Pairing, RunRecord
-from kvbench.store.redact import hidden, is_redacted, redact, same_drive, with_hidden_names
+from kvbench.store.redact import hidden, hider, is_redacted, redact, same_drive, with_hidden_names
 from tests.records import a_plan, a_run_record, a_target
 
 SERIAL, WWID, EUI, HOST = "S4EVNX0R123", "eui.0025385b91", "00 25 38 5b 91", "lab-host-7"
@@ -51,6 +51,18 @@ def test_nothing_that_names_the_drive_or_the_host_is_left() -> None:
         assert secret not in text
     assert hidden(SERIAL) in text
     assert "redacted-" in text
+
+
+def test_what_tools_and_the_kernel_say_names_no_drive_whether_redacted_or_not() -> None:
+    for record in (a_drive(), redact(a_drive(), HOST)):
+        hide = hider(record.identity, HOST)
+        said = f"nvme nvme0: no answer of {SERIAL} ({WWID}) on {HOST}: timeout"
+        if is_redacted(record.identity):  # then a session does not know them either
+            assert HOST not in hide(said)
+            continue
+        for secret in (SERIAL, WWID, HOST):
+            assert secret not in hide(said)
+        assert hide("nvme nvme0: timeout") == "nvme nvme0: timeout"
 
 
 def test_the_namespace_and_the_partition_stay_readable() -> None:

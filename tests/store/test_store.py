@@ -11,6 +11,14 @@ import msgspec
 import pytest
 
 from kvbench.errors import ExitCode, StoreError
+from kvbench.host.health_model import (
+    CellHealth,
+    DriveHealth,
+    HealthSample,
+    KernelLine,
+    RunHealth,
+    SessionHealth,
+)
 from kvbench.store import layout
 from kvbench.store.read import find_run, list_runs, read_run
 from kvbench.store.records import FORMAT
@@ -42,6 +50,58 @@ def test_what_was_written_is_read_back_equal(tmp_path: Path) -> None:
     assert archive.cells[0].stderr_text() == ""
     assert archive.end == an_end_record()
     assert archive.damage == ()
+
+
+def a_session(temperature_c: int | None = 45) -> SessionHealth:
+    told = DriveHealth(at="2026-07-01T12:00:00Z", unknown={"smart": f"{temperature_c} C"})
+    return SessionHealth(drive="nvme0n1", devices=("nvme0n1", "nvme0"), before=told, after=told)
+
+
+def test_health_is_kept_beside_the_run_and_a_later_session_is_added(tmp_path: Path) -> None:
+    folder = a_stored_run(tmp_path)
+    assert read_run(folder).health is None
+    writer = RunWriter.reopen(folder)
+    first = RunHealth(format=FORMAT, sessions=(a_session(),))
+    writer.keep_health(first)
+    assert read_run(folder).health == first
+    both = RunHealth(format=FORMAT, sessions=(*first.sessions, a_session(50)))
+    writer.keep_health(both)
+    assert read_run(folder).health == both
+
+
+def test_health_that_cannot_be_read_is_damage_and_the_run_stays(tmp_path: Path) -> None:
+    folder = a_stored_run(tmp_path)
+    (folder / layout.HEALTH_FILE).write_text('{"format": 1, "sessions": 7}')
+    archive = read_run(folder)
+    assert archive.health is None
+    assert len(archive.cells) == 2
+    (damage,) = archive.damage
+    assert layout.HEALTH_FILE in damage
+
+
+def test_a_cell_keeps_what_was_seen_of_its_drive(tmp_path: Path) -> None:
+    plan = a_plan()
+    writer = RunWriter.create(tmp_path, a_run_record(plan))
+    seen = CellHealth(
+        samples=(HealthSample(at_s=0.0, temperature_c=45.0, state="live"),),
+        kernel=(KernelLine(at_s=0.5, priority=3, text="I/O error, dev nvme0n1"),),
+        unknown={"smart": "there is no nvme-cli"},
+    )
+    writer.begin_cell(plan.cells[0].cell_id, JOB)
+    writer.commit_cell(a_cell_record(plan.cells[0], health=seen))
+    (cell,) = read_run(writer.folder).cells
+    assert cell.record.health == seen
+
+
+def test_a_cell_of_a_version_that_did_not_look_is_read_without_health(tmp_path: Path) -> None:
+    folder = a_stored_run(tmp_path, cells=1)
+    path = next((folder / layout.CELLS_FOLDER).glob(f"*/{layout.CELL_FILE}"))
+    older = msgspec.json.decode(path.read_bytes())
+    del older["health"]
+    path.write_bytes(msgspec.json.encode(older))
+    archive = read_run(folder)
+    assert archive.damage == ()
+    assert archive.cells[0].record.health is None
 
 
 def test_a_cell_that_was_not_committed_is_not_in_the_archive(tmp_path: Path) -> None:
