@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from kvbench.host.boot import boot_id
 from kvbench.store import journal, layout
 from kvbench.store.read import RunArchive, find_run, list_runs, read_record, read_run
 from kvbench.store.records import RunRecord
-from kvbench.units import format_size
+from kvbench.units import GIB, format_size
+
+LONG_BYTES = 4 * GIB  # what takes long enough to be asked how far it is
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +68,9 @@ def execute(arguments: argparse.Namespace) -> int:
     total = sum(region.end_bytes - region.start_bytes for region in regions)
     with lease.hold(identity, exclusive=False), stop_on_signals() as stop:
         output.advise(f"reading {format_size(total)} of {shown(identity)}")
-        checks = check_regions(identity.real_path, regions, stop=stop)
+        checks = check_regions(
+            identity.real_path, regions, stop=stop, tell=_teller(total, quiet=arguments.json)
+        )
     bad = bad_blocks(checks)
     judged = sum(check.blocks - check.counts.get("unwritten", 0) for check in checks)
     code = ExitCode.CELL_FAILED if bad else ExitCode.OK if judged else ExitCode.INCONCLUSIVE
@@ -86,6 +91,21 @@ def execute(arguments: argparse.Namespace) -> int:
         output.print_answer("\n".join(lines(checks)))
         sys.stdout.flush()
     return int(code)
+
+
+def _teller(total_bytes: int, *, quiet: bool) -> Callable[[int], None]:
+    """Return what tells how far the reading is, in steps of a tenth; nothing of what is short."""
+    done = told = 0
+
+    def tell(read_bytes: int) -> None:
+        nonlocal done, told
+        done += read_bytes
+        tenths = 10 * done // total_bytes
+        if tenths > told and total_bytes > LONG_BYTES and not quiet:
+            told = tenths
+            output.advise(f"{format_size(done)} of {format_size(total_bytes)} read")
+
+    return tell
 
 
 def _begun(archive: RunArchive) -> tuple[journal.Begun, ...]:

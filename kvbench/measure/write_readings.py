@@ -183,7 +183,7 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
 
 def integrity(probed: Probed) -> Iterator[Reading]:
     """Whether all that was written was read back as it was."""
-    question = "Is what was written read back as it was?"
+    question = "Was other data read back than was written?"
     good = bad = blocks = 0
     wrong: list[str] = []
     for cell in probed.cells:
@@ -198,11 +198,11 @@ def integrity(probed: Probed) -> Iterator[Reading]:
             good += 1
             blocks += sum(one.size_bytes // one.stream.max_block_bytes for one in once)
     if bad:
-        text = f"NO: in {bad} of {good + bad} cells other data came back than was written."
+        text = f"YES: in {bad} of {good + bad} cells other data came back than was written."
         yield probed.reading(question, "seen", text, *wrong)
     elif good:
         text = (
-            f"Yes: {blocks:,} blocks in {good} cells were read back once each, with the right "
+            f"No: {blocks:,} blocks in {good} cells were read back once each, with the right "
             "checksum (CRC32C) and in their place."
         )
         yield probed.reading(question, "not-seen", text)

@@ -14,7 +14,8 @@ CELL_OVERHEAD_S = (
 
 # a cell that writes every block once and reads all back takes as long as the device needs
 ONCE_BYTES_PER_S = 100_000_000  # expected
-ONCE_BYTES_PER_S_MIN = 5_000_000  # slower is taken for a hang
+# slower than this, and than this long per block, is taken for a hang
+ONCE_BYTES_PER_S_MIN, ONCE_BLOCK_S_MAX = 20_000_000, 0.01
 
 INTERVAL_REPETITIONS_MIN = 6  # fewer have no 95 % interval
 
@@ -113,7 +114,9 @@ class Cell(Struct, frozen=True, kw_only=True):
     def longest_s(self) -> float:
         """The wall time after which fio is taken for hung, without its time to start and end."""
         if self.once:
-            return 2 * sum(p.size_bytes for p in self.placed) / ONCE_BYTES_PER_S_MIN
+            size = sum(p.size_bytes for p in self.placed)
+            blocks = sum(p.size_bytes // p.stream.max_block_bytes for p in self.placed)
+            return 2 * size / ONCE_BYTES_PER_S_MIN + blocks * ONCE_BLOCK_S_MAX
         return self.timing.ramp_s + self.timing.runtime_s
 
 

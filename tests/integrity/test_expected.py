@@ -1,6 +1,6 @@
 """What a target must hold after a run, also after one that was cut off."""
 
-from kvbench.integrity.expected import expected_regions, verifiable
+from kvbench.integrity.expected import SLACK_S, expected_regions, verifiable
 from kvbench.integrity.model import Region
 from kvbench.plan import Cell, Plan
 from kvbench.store.journal import Begun
@@ -64,14 +64,14 @@ def test_the_last_cell_that_ended_is_what_must_be_there() -> None:
     assert ids(region) == ["second"]
     assert region.settled
     (layer,) = region.layers
-    assert (layer.begin_s, layer.end_s) == (200.0, 200.6)
+    assert (layer.begin_s, layer.end_s) == (200.0, 200.6 + SLACK_S)
 
 
 def test_a_cell_that_was_cut_off_leaves_its_blocks_or_those_of_before() -> None:
     (region,) = regions(a_plan(writer("first"), writer("second")), stored=1, started=2)
     assert ids(region) == ["second", "first"]
     assert region.settled
-    assert [layer.end_s for layer in region.layers] == [None, 100.6]
+    assert [layer.end_s for layer in region.layers] == [None, 100.6 + SLACK_S]
 
 
 def test_nothing_is_known_of_what_stood_before_the_first_cell() -> None:

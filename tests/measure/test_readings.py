@@ -275,7 +275,7 @@ def test_too_short_a_write_cannot_say() -> None:
 
 def test_a_run_whose_data_came_back_says_how_much_was_checked() -> None:
     run = a_run(a_plan("integrity-large", repetitions=1))
-    assert "Yes: 2,866 blocks in 2 cells" in said(only(run))
+    assert "No: 2,866 blocks in 2 cells" in said(only(run))
 
 
 def test_wrong_data_is_the_answer() -> None:
@@ -286,7 +286,7 @@ def test_wrong_data_is_the_answer() -> None:
         findings=lambda cell: (wrong,) if cell.parameters["phase"] == "write" else (),
     )
     reading = only(run)
-    assert "NO: in 1 of 2 cells other data came back" in said(reading)
+    assert "YES: in 1 of 2 cells other data came back" in said(reading)
     assert "1 of 9 blocks did not read back" in said(reading)
 
 
