@@ -87,3 +87,14 @@ def faults(inside: Boot, disks: Path, after: Seen) -> Seen:
     """Runs of drives that fail, go away, hang or are reset; and what a second power cut left."""
     assert len(after)
     return inside("faults", *drives.faults(disks), firmware=NEXT_FIRMWARE)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly what was not tested: a green run without a guest proves nothing of drives."""
+    reasons = {
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if "nvme_vm" in report.nodeid and isinstance(report.longrepr, tuple)
+    }
+    for reason in sorted(reasons):
+        terminalreporter.write_line(f"EMULATED NVME DRIVES WERE NOT TESTED: {reason}", red=True)
