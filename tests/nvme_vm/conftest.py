@@ -11,7 +11,7 @@ from tests.nvme_vm.guest import Seen
 
 FIRMWARE, NEXT_FIRMWARE = "FW1.0", "FW2.0"
 DUAL_PORT_BYTES = 32 << 20
-TIMEOUT_S = 540  # of one boot; on an idle machine of two cores the longest takes half of it
+TIMEOUT_S = 780  # of one boot, against hanging; on an idle machine of two cores it takes a third
 NEEDED = ("nvme", "lvm", "mdadm", "cryptsetup", "mkfs.btrfs", "mkfs.ext4", "make-bcache", "sfdisk")
 
 Boot = Callable[..., Seen]
