@@ -13,6 +13,7 @@ from kvbench.host.tool_json import Reader, document, number, tables, words
 DATA_UNIT_BYTES = 512_000  # a thousand blocks of 512 B
 NOT_MEASURED_K = frozenset({0, 0xFFFF})
 PLAUSIBLE_C = range(-60, 200)
+_REPORTED_UNCORRECTABLE = 187  # the number of that SATA attribute
 _SMARTCTL_NO_DATA = 0b11  # bits 0 and 1: the command line was wrong, the device did not open
 _SMARTCTL_BITS = {
     2: "a command to the drive failed",
@@ -77,7 +78,7 @@ def parse_smart_log(text: str) -> SmartLog:
 
 
 def parse_smartctl(text: str) -> SmartLog:
-    """Return what ``smartctl -j -a`` printed of an NVMe drive.
+    """Return what ``smartctl -j -a`` printed of a drive; of SATA and SAS it tells less.
 
     Raises:
         ValueError: no JSON, or smartctl had no data; the message is what it said.
@@ -85,16 +86,39 @@ def parse_smartctl(text: str) -> SmartLog:
     values = document(text)
     status, messages = _smartctl_end(values)
     log = values.get("nvme_smart_health_information_log")
-    if status & _SMARTCTL_NO_DATA or not isinstance(log, dict):
+    told = log if isinstance(log, dict) else _of_other_kinds(values)
+    if status & _SMARTCTL_NO_DATA or not told:
         raise ValueError(messages or f"smartctl shows no health log (exit status {status})")
-    listed = log.get("temperature_sensors")
+    listed = told.get("temperature_sensors")
     sensors = [number(one) for one in listed] if isinstance(listed, list) else []
     return _log(
-        Reader(log, "smartctl"),
+        Reader(told, "smartctl"),
         sensors_c=tuple(c for c in sensors if c and c in PLAUSIBLE_C),
         zero_c=0,
         notes=tuple(said for bit, said in _SMARTCTL_BITS.items() if status >> bit & 1),
     )
+
+
+def _of_other_kinds(values: dict[str, object]) -> dict[str, object]:
+    """Return what smartctl tells of a SATA or SAS drive under the names of the NVMe log."""
+    places = {
+        "temperature": ("temperature", "current"),
+        "power_on_hours": ("power_on_time", "hours"),
+        "percentage_used": ("endurance_used", "current_percent"),
+        "available_spare": ("spare_available", "current_percent"),
+    }
+    found: dict[str, object] = {}
+    for name, (table, key) in places.items():
+        part = values.get(table)
+        if isinstance(part, dict) and key in part:
+            found[name] = part[key]
+    if "power_cycle_count" in values:
+        found["power_cycles"] = values["power_cycle_count"]
+    attributes = values.get("ata_smart_attributes")
+    for row in tables(attributes.get("table", [])) if isinstance(attributes, dict) else []:
+        if number(row.get("id")) == _REPORTED_UNCORRECTABLE:
+            found["media_errors"] = row.get("raw")
+    return found
 
 
 class SmartctlIdentity(Struct, frozen=True, kw_only=True):

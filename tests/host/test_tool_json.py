@@ -219,3 +219,26 @@ def test_values_of_another_kind_are_unknown_and_no_error(parse: object, wrong: o
     keys = ("Devices", "sn", "vwc", "nsze", "flbas", "lbafs", "nvme0", "eui64")
     assert callable(parse)
     parse(json.dumps(dict.fromkeys(keys, wrong)))
+
+
+def test_smartctl_tells_less_of_a_sata_drive_and_the_rest_has_a_reason() -> None:
+    told = {
+        "smartctl": {"exit_status": 64},
+        "temperature": {"current": 34},
+        "power_cycle_count": 12,
+        "power_on_time": {"hours": 1000},
+        "ata_smart_attributes": {
+            "table": [
+                {"id": 5, "name": "Reallocated_Sector_Ct", "raw": {"value": 7, "string": "7"}},
+                {"id": 187, "name": "Reported_Uncorrect", "raw": {"value": 3, "string": "3"}},
+            ]
+        },
+    }
+    log = parse_smartctl(json.dumps(told))
+    assert (log.temperature_c, log.power_cycles, log.power_on_hours) == (34, 12, 1000)
+    assert log.media_errors == 3
+    assert log.written_bytes is None
+    assert "does not tell" in log.unknown["written_bytes"]
+    assert log.notes == ("the drive's error log has entries",)
+    with pytest.raises(ValueError, match="no health log"):
+        parse_smartctl(json.dumps({"smartctl": {"exit_status": 0}}))
