@@ -25,7 +25,8 @@ from kvbench.workload.schema import ROLES
 
 FIGURES_MAX = 150  # numbers that are drawn; all others keep their table
 RUNS_NAMED_MAX = 4  # runs with a change, in the first line
-DOUBTS_MAX = 2  # beside one value
+DOUBTS_MAX = 1  # beside one value; the report of its run has them all
+DOUBT_CHARS_MAX = 160
 UNKNOWN = "unknown"
 
 
@@ -213,7 +214,7 @@ def _change(series: HistorySeries, point: HistoryPoint) -> str:
 
 
 def _doubts(texts: Sequence[str]) -> str:
-    shown = [sentence(text) for text in texts[:DOUBTS_MAX]]
+    shown = [short(text, DOUBT_CHARS_MAX) for text in texts[:DOUBTS_MAX]]
     if len(texts) > DOUBTS_MAX:
         shown.append(f"and {len(texts) - DOUBTS_MAX} more")
     return "; ".join(shown)

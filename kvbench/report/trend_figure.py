@@ -1,5 +1,7 @@
 """TrendPanel -> SVG: one small drawing of a metric over the runs of a drive."""
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
@@ -84,26 +86,42 @@ def _firmware(axes: Axes, panel: TrendPanel) -> None:
 
 
 def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
+    """Draw few artists, whatever the number of runs: each costs time and room in the page."""
     at = {point.run: point for point in points}
-    for point in points:
-        if point.joined in at:
-            before = at[point.joined]
-            axes.plot(
-                [before.run, point.run], [before.median, point.median], color=LINE, linewidth=1.0
-            )
-        if point.low is not None and point.high is not None:
-            axes.vlines(point.run, point.low, point.high, color=LINE, linewidth=2.4, alpha=0.4)
+    joined = [(at[p.joined], p) for p in points if p.joined in at]
+    for chain in _chains(joined):
+        axes.plot([p.run for p in chain], [p.median for p in chain], color=LINE, linewidth=1.0)
+    ranges = [(p.run, p.low, p.high) for p in points if p.low is not None and p.high is not None]
+    if ranges:
+        at_run, low, high = zip(*ranges, strict=True)
+        axes.vlines(at_run, low, high, color=LINE, linewidth=2.4, alpha=0.4)
+    for doubted in (False, True):
+        own = [p for p in points if p.doubted is doubted]
         axes.plot(
-            [point.run],
-            [point.median],
+            [p.run for p in own],
+            [p.median for p in own],
             "o",
             color=LINE,
             markersize=3.4,
-            markerfacecolor="none" if point.doubted else LINE,
+            markerfacecolor="none" if doubted else LINE,
             markeredgewidth=0.9,
         )
+    for point in points:
         if point.called:
             _call(axes, point, at.get(point.joined or 0), runs)
+
+
+def _chains(joined: Sequence[tuple[TrendPoint, TrendPoint]]) -> list[list[TrendPoint]]:
+    """Return lines as long as they go on from end to end."""
+    chains: list[list[TrendPoint]] = []
+    for before, point in joined:
+        for chain in chains:
+            if chain[-1] is before:
+                chain.append(point)
+                break
+        else:
+            chains.append([before, point])
+    return chains
 
 
 def _call(axes: Axes, point: TrendPoint, before: TrendPoint | None, runs: int) -> None:
