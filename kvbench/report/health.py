@@ -29,6 +29,7 @@ from kvbench.units import format_size
 
 _Told = tuple[str, str, int | None, int | None]  # name, kind, before, after
 _BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
+KERNEL_ROWS_MAX = 30
 _NO_CELL = "no repetition counts"  # then the cells say why
 _NAMES = {  # what is watched, and its name in a sentence
     "smart": "SMART",
@@ -90,9 +91,31 @@ def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
 
 
 def with_timeline(view: HealthView, run: MeasuredRun, timeline: Timeline) -> HealthView:
-    """Return the section with its figure."""
+    """Return the section with its figure, and what the kernel said."""
     bad = frozenset(c.cell.cell_id for c in run.cells if c.outcome in ("invalid", "failed"))
-    return replace(view, figure=timeline_figure(timeline, bad))
+    said = _kernel_table(timeline)
+    return replace(
+        view,
+        tables=(*view.tables, said) if said is not None else view.tables,
+        figure=timeline_figure(timeline, bad),
+    )
+
+
+def _kernel_table(timeline: Timeline) -> PlainTable | None:
+    rows = [
+        (short(one.cell.cell_id), f"{one.begin_s + line.at_s:.0f} s", sentence(line.text))
+        for one in timeline.cells
+        if one.health is not None
+        for line in one.health.kernel
+    ]
+    if not rows:
+        return None
+    more = f", the first {KERNEL_ROWS_MAX} of {len(rows):,}" if len(rows) > KERNEL_ROWS_MAX else ""
+    return PlainTable(
+        caption=f"Trouble in the kernel log{more}",
+        head=("Cell", "Seen at", "Line"),
+        rows=tuple(rows[:KERNEL_ROWS_MAX]),
+    )
 
 
 def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[str]:
