@@ -1,10 +1,10 @@
-"""Plot data -> SVG text, through matplotlib's figure objects alone: no pyplot, no global state."""
+"""Plot data -> SVG text or another format, by matplotlib's figure objects: no global state."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import matplotlib as mpl
 import matplotlib.transforms
@@ -17,11 +17,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from kvbench.report.curves import nines
 from kvbench.report.model import BarGroup, BarPanel, CurvePanel, LinePanel, LineSeries, Rule
 from kvbench.report.scales import log_axis, thinned, tick, zero_axis, zero_x_axis
-from kvbench.report.svg import FAINT, INK, PALETTE, to_svg
+from kvbench.report.svg import FAINT, INK, PALETTE, svg_named
 from kvbench.report.words import metric_label, quantity
 
 if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
     from matplotlib.typing import RcKeyType
+
+T = TypeVar("T")
+Save = Callable[[Drawing, str, str], T]  # a drawing, its title and its description -> a file
 
 WIDTH_IN = 5.0
 PLOT_IN = 2.4  # height of the axes
@@ -62,17 +65,22 @@ _STYLE: "dict[RcKeyType, Any]" = {
 
 def draw(panel: CurvePanel | LinePanel | BarPanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
+    return draw_with(panel, svg_named(figure_id))
+
+
+def draw_with(panel: CurvePanel | LinePanel | BarPanel, save: Save[T]) -> T:
+    """Return what ``save`` makes of the drawing of ``panel``, in whatever format."""
     match panel:
         case CurvePanel():
-            return latency_curves(panel, figure_id)
+            return latency_curves(panel, save)
         case LinePanel():
-            return lines(panel, figure_id)
+            return lines(panel, save)
         case BarPanel():
-            return tenant_bars(panel, figure_id)
+            return tenant_bars(panel, save)
 
 
-def latency_curves(panel: CurvePanel, figure_id: str) -> str:
-    """Return latency percentile curves: x in nines, y logarithmic, thin repetitions."""
+def latency_curves(panel: CurvePanel, save: Save[T]) -> T:
+    """Draw latency percentile curves: x in nines, y logarithmic, thin repetitions."""
     handles = []
     with drawing_style() as new:
         drawing, axes = new([curve.label for curve in panel.curves])
@@ -99,13 +107,11 @@ def latency_curves(panel: CurvePanel, figure_id: str) -> str:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * (1 - 10**-x):.6g}"))
         _finish(drawing, axes, panel.x_label, panel.y_label)
         _legend(drawing, handles, [curve.label for curve in panel.curves])
-        return to_svg(
-            drawing, figure_id=figure_id, title=panel.title, description=panel.description
-        )
+        return save(drawing, panel.title, panel.description)
 
 
-def lines(panel: LinePanel, figure_id: str) -> str:
-    """Return a metric against something numeric: lines, every repetition a dot, rules across."""
+def lines(panel: LinePanel, save: Save[T]) -> T:
+    """Draw a metric against something numeric: lines, every repetition a dot, rules across."""
     handles = []
     with drawing_style() as new:
         drawing, axes = new([series.label for series in panel.series])
@@ -132,9 +138,7 @@ def lines(panel: LinePanel, figure_id: str) -> str:
             _rule(axes, rule)
         _finish(drawing, axes, panel.x_label, panel.y_label)
         _legend(drawing, handles, [series.label for series in panel.series])
-        return to_svg(
-            drawing, figure_id=figure_id, title=panel.title, description=panel.description
-        )
+        return save(drawing, panel.title, panel.description)
 
 
 def _line(axes: Axes, series: LineSeries) -> Line2D:
@@ -203,8 +207,8 @@ def _rule(axes: Axes, rule: Rule) -> None:
     )
 
 
-def tenant_bars(panel: BarPanel, figure_id: str) -> str:
-    """Return bars from zero, one small axis per tenant, every repetition a dot."""
+def tenant_bars(panel: BarPanel, save: Save[T]) -> T:
+    """Draw bars from zero, one small axis per tenant, every repetition a dot."""
     count = len(panel.groups)
     columns = min(count, BARS_PER_ROW)
     rows = ceil(count / columns)
@@ -222,9 +226,7 @@ def tenant_bars(panel: BarPanel, figure_id: str) -> str:
                 PLOT_IN * 0.72 / height,
             )
             _tenant(drawing.add_axes(place), group)
-        return to_svg(
-            drawing, figure_id=figure_id, title=panel.title, description=panel.description
-        )
+        return save(drawing, panel.title, panel.description)
 
 
 def _tenant(axes: Axes, group: BarGroup) -> None:

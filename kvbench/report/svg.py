@@ -8,8 +8,11 @@ say what a reader who cannot see it should know.
 import io
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 
 from matplotlib.figure import Figure as Drawing
+
+from kvbench.report.hover import apply_notes
 
 INK = "#010203"  # text, axes and ticks: becomes the page's text colour
 FAINT = "#040506"  # grid lines
@@ -28,6 +31,16 @@ FONTS = "system-ui, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_FRACTION = re.compile(r"(\.\d\d)\d+")  # of a point, a seventieth of an inch
+
+
+def svg_named(figure_id: str) -> Callable[[Drawing, str, str], str]:
+    """Return what saves a drawing with its title and description under this id."""
+
+    def save(drawing: Drawing, title: str, description: str) -> str:
+        return to_svg(drawing, figure_id=figure_id, title=title, description=description)
+
+    return save
 
 
 def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) -> str:
@@ -42,6 +55,7 @@ def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) ->
     buffer = io.StringIO()
     drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     root = ET.fromstring(buffer.getvalue())  # noqa: S314 - matplotlib wrote it a line above
+    apply_notes(root)
     _clean(root, figure_id)
     root.attrib = {
         "viewBox": root.get("viewBox", "0 0 1 1"),
@@ -75,6 +89,20 @@ def _clean(root: ET.Element, prefix: str) -> None:
             element.set("href", f"#{prefix}-{link.removeprefix('#')}")
         for key, value in element.attrib.items():
             element.set(key, _restyle(value, prefix))
+        for key in ("d", "x", "y"):
+            if key in element.attrib:
+                element.set(key, _FRACTION.sub(r"\1", element.attrib[key]))
+        _share_style(element)
+
+
+def _share_style(group: ET.Element) -> None:
+    """Say once what all markers of a group say; there may be thousands."""
+    markers = [child for child in group if child.tag.endswith("use")]
+    styles = {marker.get("style") for marker in markers}
+    if len(markers) > 1 and len(styles) == 1 and (style := styles.pop()) is not None:
+        group.set("style", style)
+        for marker in markers:
+            del marker.attrib["style"]
 
 
 def _linked(element: ET.Element) -> list[str]:

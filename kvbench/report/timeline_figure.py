@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from kvbench.report.figures import FONT_PT, LEFT_IN, drawing_style
+from kvbench.report.figures import FONT_PT, LEFT_IN, Save, T, drawing_style
 from kvbench.report.scales import log_axis, zero_axis
-from kvbench.report.svg import INK, PALETTE, to_svg
+from kvbench.report.svg import INK, PALETTE, svg_named
 from kvbench.report.timeline_model import TimeAxis, TimeLine, TimelinePanel
 from kvbench.report.words import quantity
 
@@ -20,6 +20,11 @@ MINUTES_FROM_S = 600.0  # from here on the time is in minutes
 
 def draw_timeline(panel: TimelinePanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
+    return draw_timeline_with(panel, svg_named(figure_id))
+
+
+def draw_timeline_with(panel: TimelinePanel, save: Save[T]) -> T:
+    """Return what ``save`` makes of the drawing of ``panel``."""
     count = len(panel.axes)
     height = TOP_IN + count * AXIS_IN + (count - 1) * GAP_IN + BOTTOM_IN
     with drawing_style() as new:
@@ -34,9 +39,7 @@ def draw_timeline(panel: TimelinePanel, figure_id: str) -> str:
             )
             axes = drawing.add_axes(place)
             _axis(axes, one, panel, last=number == count - 1)
-        return to_svg(
-            drawing, figure_id=figure_id, title=panel.title, description=panel.description
-        )
+        return save(drawing, panel.title, panel.description)
 
 
 def _axis(axes: Axes, one: TimeAxis, panel: TimelinePanel, *, last: bool) -> None:
