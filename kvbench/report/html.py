@@ -18,6 +18,20 @@ STYLES = ("report.css", "roles.css", "health.css")
 
 def render(view: ReportView) -> str:
     """Return the page as text: one file, no script, no network, no fonts to fetch."""
+    return (
+        environment()
+        .get_template(TEMPLATE)
+        .render(
+            view=view,
+            css=Markup(styles(STYLES)),  # noqa: S704 - our own files
+            drawings={figure.figure_id: drawings(figure) for figure in figures_of(view)},
+            notes={doubt.mark: doubt.text for doubt in view.doubts if doubt.mark},
+        )
+    )
+
+
+def figures_of(view: ReportView) -> list[Figure]:
+    """Return every figure of a report, in no order that means anything."""
     figures = [figure for role in view.roles for figure in role.figures]
     if view.reload is not None and view.reload.figure is not None:
         figures.append(view.reload.figure)
@@ -25,16 +39,7 @@ def render(view: ReportView) -> str:
         figures.append(view.preparation.figure)
     if view.health is not None and view.health.figure is not None:
         figures.append(view.health.figure)
-    return (
-        environment()
-        .get_template(TEMPLATE)
-        .render(
-            view=view,
-            css=Markup(styles(STYLES)),  # noqa: S704 - our own files
-            drawings={figure.figure_id: drawings(figure) for figure in figures},
-            notes={doubt.mark: doubt.text for doubt in view.doubts if doubt.mark},
-        )
-    )
+    return figures
 
 
 def environment() -> Environment:
