@@ -112,3 +112,13 @@ def test_a_submitter_that_fills_and_sums_up_its_blocks_is_doubted_at_most() -> N
     found = {(f.check, f.severity) for f in findings_of(got)}
     assert ("submission-bound", "doubt") in found
     assert not [check for check, severity in found if severity == "invalid"]
+
+
+def test_a_queue_that_such_a_submitter_does_not_keep_full_is_doubted_at_most() -> None:
+    busy = stream(direction="write", verify="crc32c", queue_depth=16)
+    row = direction(BLOCKS, runtime_ms=3000.0, mean_us=300.0)
+    for levels in ({}, {"1": 100.0}):
+        got = evidence(cell(busy), a_job(write=row, depth_percent=levels))
+        found = {f.check: f.severity for f in findings_of(got)}
+        assert found["depth"] == "doubt"
+        assert "invalid" not in found.values()
