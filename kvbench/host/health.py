@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
 
-from kvbench.host import kernel_log, ocp, probe, topology
+from kvbench.host import kernel_log, ocp, probe
+from kvbench.host.drive_under import only_drive, stands_on
 from kvbench.host.health_model import (
     CellHealth,
     DriveHealth,
@@ -25,7 +26,6 @@ from kvbench.host.smart_json import SmartLog
 
 SAMPLE_EVERY_S = 1.0
 KERNEL_LINES_MAX = 200  # kept of one cell; a drive that fails says the same a thousand times
-DRIVES = ("nvme", "sd")  # how the names of disks begin that can tell of their health
 NOT_ASKED = "a ceiling cell does not touch the drive"
 
 
@@ -62,8 +62,8 @@ class HealthWatch:
         self._clean = clean
         self._now = now
         self._clock = clock
-        disks, self.devices = _stands_on(device, machine)
-        self.drive, self._reason = _only_drive(disks, device, identity)
+        disks, self.devices = stands_on(device, machine)
+        self.drive, self._reason = only_drive(disks, device, identity)
         self._tools = probe.DriveTools(self.drive, machine) if self.drive else None
         self._smart_reason = self._reason
         self._sensors = Sensors(
@@ -236,43 +236,3 @@ class CellWatch:
         room = max(0, KERNEL_LINES_MAX - len(self._kernel))
         self._kernel += lines[:room]
         self._dropped += len(lines[room:])
-
-
-def _stands_on(
-    device: str | None, machine: Machine
-) -> tuple[list[topology.Block], tuple[str, ...]]:
-    """Return the disks that a device is on, or is, and every name that the kernel has for them."""
-    if device is None:
-        return [], ()
-    try:
-        own = topology.block_named(machine, device)
-        numbers = sorted(topology.below(machine, own.number))
-        blocks = [own]
-        for number in numbers:
-            try:
-                blocks.append(topology.block(machine, number))
-            except OSError:
-                continue  # it has gone meanwhile, or is no block device
-        disks = {d.name: d for d in (topology.whole_disk(machine, b) for b in blocks)}
-    except OSError:
-        return [], (device,)
-    names = [device, *disks]
-    for disk in disks.values():
-        names += kernel_log.names_in_path(disk.folder)
-    return list(disks.values()), tuple(dict.fromkeys(names))
-
-
-def _only_drive(
-    disks: list[topology.Block], device: str | None, identity: Identity
-) -> tuple[topology.Block | None, str]:
-    """Return the one drive that can tell of its health, or why there is none."""
-    drives = [disk for disk in disks if disk.name.startswith(DRIVES)]
-    if len(drives) == 1:
-        return drives[0], ""
-    if drives:
-        return None, f"{device} stands on several drives: {', '.join(d.name for d in drives)}"
-    if device is None:
-        return None, f"no single device is known under {identity.path}"
-    lowest = disks[-1].name if disks else device
-    where = device if lowest == device else f"{device} on {lowest}"
-    return None, f"{where} is not an NVMe, SATA or SAS drive, and tells nothing of its health"

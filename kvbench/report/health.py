@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from kvbench.host.health_model import DriveHealth, SessionHealth
-from kvbench.host.ocp import LatencyMonitor
+from kvbench.host.health_model import SessionHealth
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.timeline import Timeline
 from kvbench.measure.wear import write_amplification
+from kvbench.report.counters import counters_table
 from kvbench.report.model import HealthView, PlainTable
 from kvbench.report.points import Index, directions
 from kvbench.report.timeline import timeline_figure
 from kvbench.report.words import (
-    DASH,
     load_words,
     sentence,
     short,
@@ -27,7 +26,6 @@ from kvbench.report.words import (
 )
 from kvbench.units import format_size
 
-_Told = tuple[str, str, int | None, int | None]  # name, kind, before, after
 _BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
 KERNEL_ROWS_MAX = 30
 _NO_CELL = "no repetition counts"  # then the cells say why
@@ -41,38 +39,6 @@ _NAMES = {  # what is watched, and its name in a sentence
     "link_speed": "PCIe link",
     "kernel_log": "the kernel log",
 }
-_SMART = (  # field, name, kind
-    ("critical_warning", "critical warnings (bits)", "count"),
-    ("temperature_c", "temperature", "celsius"),
-    ("spare_percent", "spare left", "percent"),
-    ("used_percent", "endurance used", "percent"),
-    ("read_bytes", "read by the host", "bytes"),
-    ("written_bytes", "written by the host", "bytes"),
-    ("host_reads", "read commands", "count"),
-    ("host_writes", "write commands", "count"),
-    ("media_errors", "media errors", "count"),
-    ("error_log_entries", "entries of the error log", "count"),
-    ("unsafe_shutdowns", "unsafe shutdowns", "count"),
-    ("power_cycles", "power cycles", "count"),
-    ("power_on_hours", "hours under power", "count"),
-    ("warning_temperature_min", "minutes over the warning temperature", "count"),
-    ("critical_temperature_min", "minutes over the critical temperature", "count"),
-    ("thermal_transitions", "thermal transitions", "count"),
-    ("throttled_s", "seconds throttled", "count"),
-)
-_EXTENDED = (
-    ("media_written_bytes", "written to the medium", "bytes"),
-    ("media_read_bytes", "read from the medium", "bytes"),
-    ("bad_user_blocks", "bad user blocks", "count"),
-    ("uncorrectable_reads", "uncorrectable reads", "count"),
-    ("soft_ecc_errors", "soft ECC errors", "count"),
-    ("throttling_events", "throttling events", "count"),
-    ("throttling_now", "throttling now (level)", "count"),
-    ("pcie_correctable_errors", "PCIe errors, corrected", "count"),
-    ("link_retrainings", "link retrainings", "count"),
-    ("unaligned_ios", "unaligned I/Os", "count"),
-    ("free_blocks_percent", "free blocks", "percent"),
-)
 
 
 def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
@@ -81,7 +47,7 @@ def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
     if not sessions:
         return None
     split = _split(index)
-    counters, zero = _counters(sessions)
+    counters, zero = counters_table(sessions)
     state = (*_watched(run, sessions), *_wear(run, counters is not None))
     return HealthView(
         words=(*state, *zero, *_split_words(run, split)),
@@ -179,73 +145,6 @@ def _wear(run: MeasuredRun, is_asked: bool) -> Iterator[str]:
         )
     elif is_asked:
         yield f"Write amplification is not measured: {sentence(wear.reason)}."
-
-
-def _counters(sessions: tuple[SessionHealth, ...]) -> tuple[PlainTable | None, list[str]]:
-    """Return the drive's own counters before and after, and a sentence of those that stay zero."""
-    before, after = sessions[0].before, sessions[-1].after
-    told = [
-        *_fields(before, after, "smart", _SMART),
-        *_fields(before, after, "extended", _EXTENDED),
-    ]
-    slow = list(_slow(before.latency_monitor, after.latency_monitor if after else None))
-    zero = [name for name, _, first, last in told if first == last == 0]
-    told += slow
-    if slow and not any(last for *_, last in slow):
-        zero.append(f"commands {slow[0][0].partition(' ')[2]}")
-    rows = tuple(_row(*one) for one in told if one[2:] != (0, 0))
-    if not told:
-        return None, []
-    table = PlainTable(
-        caption="The drive's own counters", head=("", "Before", "After", "Change"), rows=rows
-    )
-    return table, [f"Zero before and after: {', '.join(zero)}."] if zero else []
-
-
-def _fields(
-    before: DriveHealth,
-    after: DriveHealth | None,
-    page: str,
-    fields: tuple[tuple[str, str, str], ...],
-) -> Iterator[_Told]:
-    first, last = getattr(before, page), getattr(after, page, None)
-    for field, name, kind in fields:
-        values = [getattr(told, field, None) for told in (first, last)]
-        if any(value is not None for value in values):
-            yield name, kind, values[0], values[1]
-
-
-def _slow(before: LatencyMonitor | None, after: LatencyMonitor | None) -> Iterator[_Told]:
-    """Yield how many commands the drive itself found slow, by its thresholds."""
-    if before is None or after is None or not after.enabled:
-        return
-    for place, threshold in enumerate(after.thresholds_ms):
-        for kind in ("reads", "writes"):
-            first, last = getattr(before, kind)[place], getattr(after, kind)[place]
-            yield f"{kind} slower than {threshold} ms", "count", first, last
-
-
-def _row(name: str, kind: str, first: int | None, last: int | None) -> tuple[str, ...]:
-    change = DASH
-    if first is not None and last is not None:
-        change = "none" if first == last else _shown(last - first, kind, signed=True)
-    return name, _shown(first, kind), _shown(last, kind), change
-
-
-def _shown(value: int | None, kind: str, *, signed: bool = False) -> str:
-    if value is None:
-        return "not told"
-    sign = ("+" if value > 0 else "-") if signed else ""
-    size = abs(value) if signed else value
-    match kind:
-        case "bytes":
-            return f"{sign}{format_size(size)}"
-        case "percent":
-            return f"{sign}{size} %"
-        case "celsius":
-            return f"{sign}{size} C"
-        case _:
-            return f"{sign}{size:,}"
 
 
 def _split(index: Index) -> PlainTable | None:
