@@ -50,6 +50,7 @@ class CellView(Struct, frozen=True, kw_only=True):
     reason: str = ""
     notes: str = ""  # outliers, a drift, repetitions that do not count
     marks: tuple[str, ...] = ()
+    raw: float | None = None  # the value in the metric's own unit, to sort by
 
 
 class NumberRow(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.model import Change, Comparison, Difference, Row, Sample, Side
@@ -295,6 +296,9 @@ def _cell(
         spread=spread,
         sample=count,
         known=sample is not None and sample.median is not None,
+        raw=None
+        if sample is None or sample.median is None or not isfinite(sample.median)
+        else sample.median,
         change=shift,
         change_interval=interval,
         verdict="" if change is None else change.verdict,

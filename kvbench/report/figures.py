@@ -1,6 +1,7 @@
 """Plot data -> SVG text or another format, by matplotlib's figure objects: no global state."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
@@ -15,10 +16,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from kvbench.report.curves import nines
-from kvbench.report.model import BarGroup, BarPanel, CurvePanel, LinePanel, LineSeries, Rule
+from kvbench.report.hover import note
+from kvbench.report.model import BarGroup, BarPanel, Curve, CurvePanel, LinePanel, LineSeries, Rule
 from kvbench.report.scales import log_axis, thinned, tick, zero_axis, zero_x_axis
 from kvbench.report.svg import FAINT, INK, PALETTE, svg_named
 from kvbench.report.words import metric_label, quantity
+from kvbench.units import format_value
 
 if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
     from matplotlib.typing import RcKeyType
@@ -87,12 +90,17 @@ def latency_curves(panel: CurvePanel, save: Save[T]) -> T:
         for curve in panel.curves:
             colour = PALETTE[curve.colour % len(PALETTE)]
             dashes: Literal["-", "--"] = "--" if curve.dashed else "-"
-            for percent, latency_s in curve.repetitions:
+            n = len(curve.repetitions)
+            for number, (percent, latency_s) in enumerate(curve.repetitions, start=1):
                 x = nines(np.asarray(percent))
-                axes.plot(x, latency_s, dashes, color=colour, linewidth=0.5, alpha=0.55)
+                (line,) = axes.plot(x, latency_s, dashes, color=colour, linewidth=0.5, alpha=0.55)
+                note(line, [f"{curve.label}\nrepetition {number} of {n}"], curve.colour)
             x = nines(np.asarray(curve.percent))
-            axes.plot(x, curve.latency_s, dashes, color=colour, linewidth=1.7)
-            axes.plot(x[-1:], curve.latency_s[-1:], "o", color=colour, markersize=3)
+            (line,) = axes.plot(x, curve.latency_s, dashes, color=colour, linewidth=1.7)
+            note(line, [f"{curve.label}\nmedian of n={n} repetitions"], curve.colour)
+            (end,) = axes.plot(x[-1:], curve.latency_s[-1:], "o", color=colour, markersize=3)
+            note(end, (), curve.colour)
+            _percentile_notes(axes, curve)
             handles.append(Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7))
         values = [v for c in panel.curves for v in c.latency_s]
         values += [v for c in panel.curves for _, own in c.repetitions for v in own]
@@ -106,8 +114,35 @@ def latency_curves(panel: CurvePanel, save: Save[T]) -> T:
         axes.xaxis.set_major_locator(FixedLocator(nines(np.asarray(ticks)).tolist()))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * (1 - 10**-x):.6g}"))
         _finish(drawing, axes, panel.x_label, panel.y_label)
-        _legend(drawing, handles, [curve.label for curve in panel.curves])
+        _legend(
+            drawing,
+            handles,
+            [curve.label for curve in panel.curves],
+            [c.colour for c in panel.curves],
+        )
         return save(drawing, panel.title, panel.description)
+
+
+def _percentile_notes(axes: Axes, curve: Curve) -> None:
+    """Lay unseen markers at the usual percentiles of the median curve, which say its values."""
+    percents = [p for p in (*TICK_PERCENTS, curve.percent[-1]) if p <= curve.percent[-1]]
+    places = nines(np.asarray(percents))
+    values = np.interp(places, nines(np.asarray(curve.percent)), curve.latency_s)
+    n = len(curve.repetitions)
+    labels = [
+        f"{curve.label}\n{quantity('latency_p50', 's', float(value))} at {percent:.6g} %\n"
+        f"median of n={n} repetitions"
+        for percent, value in zip(percents, values, strict=True)
+    ]
+    _unseen(axes, places.tolist(), values.tolist(), labels, curve.colour)
+
+
+def _unseen(
+    axes: Axes, x: Sequence[float], y: Sequence[float], labels: Sequence[str], side: int
+) -> None:
+    """Draw markers that nobody sees and a pointer finds."""
+    (markers,) = axes.plot(x, y, "o", color=INK, alpha=0, markersize=8, markeredgewidth=0)
+    note(markers, labels, side)
 
 
 def lines(panel: LinePanel, save: Save[T]) -> T:
@@ -116,7 +151,7 @@ def lines(panel: LinePanel, save: Save[T]) -> T:
     with drawing_style() as new:
         drawing, axes = new([series.label for series in panel.series])
         for series in panel.series:
-            handles.append(_line(axes, series))
+            handles.append(_line(axes, series, panel))
         values = [value for s in panel.series for value in (*s.median, *s.low, *s.high)]
         values += [value for series in panel.series for _, value in series.dots]
         values += [rule.value for rule in panel.rules if rule.axis == "y"]
@@ -137,24 +172,56 @@ def lines(panel: LinePanel, save: Save[T]) -> T:
         for rule in panel.rules:
             _rule(axes, rule)
         _finish(drawing, axes, panel.x_label, panel.y_label)
-        _legend(drawing, handles, [series.label for series in panel.series])
+        _legend(
+            drawing,
+            handles,
+            [series.label for series in panel.series],
+            [s.colour for s in panel.series],
+        )
         return save(drawing, panel.title, panel.description)
 
 
-def _line(axes: Axes, series: LineSeries) -> Line2D:
+def _point_label(panel: LinePanel, series: LineSeries, x: float, value: float, what: str) -> str:
+    """Return what a point says: its line, its value with unit, its place, and of how many it is."""
+    named = panel.y_label.partition(" (")[0]
+    where = f"{panel.x_label.partition(' (')[0]}: {tick(x, panel.x_unit)}"
+    return f"{series.label}\n{named}: {_amount(value, panel.unit)}\n{where}\n{what}"
+
+
+def _amount(value: float, unit: str) -> str:
+    """Return a value with its unit, also where an axis would leave that to its name."""
+    return format_value(value, unit).replace(" us", " µs") + (" /s" if unit == "1/s" else "")
+
+
+def _line(axes: Axes, series: LineSeries, panel: LinePanel) -> Line2D:
     """Draw one line with its band, dots and hollow points; return its entry of the legend."""
     colour = PALETTE[series.colour % len(PALETTE)]
     marker = MARKERS[series.variant % len(MARKERS)]
     line = LINES[series.variant % len(LINES)]
     if series.high:
         low = series.low or series.median
-        axes.fill_between(series.x, low, series.high, color=colour, alpha=0.16, lw=0)
-    axes.plot(series.x, series.median, line, color=colour, linewidth=1.4)
+        band = axes.fill_between(series.x, low, series.high, color=colour, alpha=0.16, lw=0)
+        note(band, (), series.colour)
+    (drawn,) = axes.plot(series.x, series.median, line, color=colour, linewidth=1.4)
+    note(drawn, (), series.colour)
+    counts = Counter(x for x, _ in series.dots)
+    said = [
+        _point_label(panel, series, x, y, f"median of n={counts[x]}" if counts[x] else "median")
+        for x, y in zip(series.x, series.median, strict=True)
+    ]
+    _unseen(axes, series.x, series.median, said, series.colour)
     if series.dots:
         x, y = zip(*series.dots, strict=True)
-        axes.plot(x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0)
+        (dots,) = axes.plot(
+            x, y, marker, color=colour, markersize=3.6, alpha=0.75, markeredgewidth=0
+        )
+        said = [
+            _point_label(panel, series, at, value, f"one of n={counts[at]} repetitions")
+            for at, value in series.dots
+        ]
+        note(dots, said, series.colour)
     for place in series.hollow:
-        axes.plot(
+        (ring,) = axes.plot(
             series.x[place : place + 1],
             series.median[place : place + 1],
             "o",
@@ -163,6 +230,7 @@ def _line(axes: Axes, series: LineSeries) -> Line2D:
             markeredgecolor=colour,
             markeredgewidth=1.3,
         )
+        note(ring, (), series.colour)
     return Line2D(
         [],
         [],
@@ -236,11 +304,18 @@ def _tenant(axes: Axes, group: BarGroup) -> None:
         if bar.median is None:
             axes.text(place, 0, "no\nnumber", ha="center", va="bottom", fontsize=FONT_PT - 1)
             continue
-        axes.bar([place], [bar.median], width=0.62, color=colour, alpha=0.45)
+        (column,) = axes.bar([place], [bar.median], width=0.62, color=colour, alpha=0.45)
+        what = f"{group.label}, {bar.label}\n{quantity_label(group).partition(' (')[0]}: "
+        n = len(bar.dots)
+        note(column, [f"{what}{_amount(bar.median, group.unit)}\nmedian of n={n}"])
         axes.hlines([bar.median], place - 0.31, place + 0.31, color=colour, linewidth=1.6)
         offsets = np.linspace(-0.16, 0.16, len(bar.dots)) if len(bar.dots) > 1 else np.zeros(1)
-        axes.plot(
+        (dots,) = axes.plot(
             place + offsets, bar.dots, "o", color=INK, markersize=2.8, alpha=0.8, markeredgewidth=0
+        )
+        note(
+            dots,
+            [f"{what}{_amount(dot, group.unit)}\none of n={n} repetitions" for dot in bar.dots],
         )
         values += [bar.median, *bar.dots]
     axes.set_xlim(-0.6, len(group.bars) - 0.4)
@@ -304,10 +379,12 @@ def _legend_rows(labels: Sequence[str]) -> int:
     return ceil(len(labels) / _legend_columns(labels)) if len(labels) > 1 else 0
 
 
-def _legend(drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str]) -> None:
+def _legend(
+    drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str], sides: Sequence[int]
+) -> None:
     if len(labels) < 2:  # the title says what a single line is
         return
-    drawing.legend(
+    made = drawing.legend(
         handles,
         labels,
         loc="lower left",
@@ -319,6 +396,10 @@ def _legend(drawing: Drawing, handles: Sequence[Line2D], labels: Sequence[str]) 
         handlelength=2.2,
         labelspacing=0.35,
     )
+    for handle, text, side in zip(made.legend_handles, made.get_texts(), sides, strict=True):
+        note(text, (), side)
+        if handle is not None:
+            note(handle, (), side)
 
 
 def _finish(drawing: Drawing, axes: Axes, x_label: str, y_label: str) -> None:

@@ -22,6 +22,7 @@ class Value(Struct, frozen=True, kw_only=True):
     known: bool
     primary: bool
     n: int = 0  # repetitions behind it
+    raw: float | None = None  # the number in the metric's own unit, to sort by
     versus: str = ""  # "2.4 x alone": a mixed tenant against itself alone
     versus_detail: str = ""
     versus_primary: bool = False
@@ -318,6 +319,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     workload: str
     point: str
     reasons: tuple[str, ...]
+    anchors: tuple[str, ...] = ()  # of the rows of these cells, in the same order
 
 
 class CellRow(Struct, frozen=True, kw_only=True):
@@ -329,6 +331,7 @@ class CellRow(Struct, frozen=True, kw_only=True):
     point: str
     outcome: str
     values: tuple[str, ...]
+    anchor: str = ""  # what a link to this cell leads to, "" for a second one of the same id
 
 
 class JobView(Struct, frozen=True, kw_only=True):
@@ -337,6 +340,7 @@ class JobView(Struct, frozen=True, kw_only=True):
     cell_id: str
     label: str
     text: str | None
+    anchor: str = ""  # of the row of this cell
 
 
 class JobGroup(Struct, frozen=True, kw_only=True):

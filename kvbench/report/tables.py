@@ -5,6 +5,7 @@ a page and none is full of holes.
 """
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 
 from msgspec.structs import replace
 
@@ -268,6 +269,7 @@ def _value(point: Point, summary: Summary | None, primary: bool, marks: Marks) -
         detail=summary_detail(summary),
         known=summary.median is not None,
         n=summary.n,
+        raw=summary.median if summary.median is not None and isfinite(summary.median) else None,
         primary=primary,
         marks=marks.of(summary.doubts),
     )
