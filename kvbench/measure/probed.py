@@ -23,7 +23,7 @@ class Probed(Struct, frozen=True, kw_only=True, eq=False):
     cells: tuple[MeasuredCell, ...]  # that measured, whatever their outcome
     summaries: tuple[Summary, ...]
     timeline: Timeline
-    virtual: bool
+    facts: Mapping[str, str | None]  # of the host and the target, by name
 
     @property
     def used(self) -> tuple[MeasuredCell, ...]:
@@ -56,7 +56,12 @@ class Probed(Struct, frozen=True, kw_only=True, eq=False):
     def caveats(self) -> tuple[str, ...]:
         """What can mislead it: what the workload says itself, and where it ran."""
         own = (self.workload.cannot_express,) if self.workload.cannot_express else ()
-        return (*own, *((_VIRTUAL,) if self.virtual else ()))
+        return (*own, *((_VIRTUAL,) if self.facts.get("virtual_machine") == "yes" else ()))
+
+    def number(self, fact: str) -> int | None:
+        """Return a fact that is a whole number, None where it is not known."""
+        text = self.facts.get(fact) or ""
+        return int(text[:18]) if text.isascii() and text.isdecimal() else None
 
     def reading(
         self,

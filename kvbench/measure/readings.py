@@ -57,7 +57,7 @@ def read_probes(run: MeasuredRun, timeline: Timeline) -> tuple[Reading, ...]:
                 s for s in run.summaries if s.workload == workload.name and s.purpose == "measure"
             ),
             timeline=timeline,
-            virtual=facts.get("virtual_machine") == "yes",
+            facts=facts,
         )
         for probe in probes:
             found += probe(probed)
@@ -164,9 +164,15 @@ def idle_then_read(probed: Probed) -> Iterator[Reading]:
             f"{'' if costs else ' (no clear difference)'}"
         )
     begin = f"With pauses of {format_time(shortest)} a read takes {with_spread(base)} on average"
+    more = []
+    wake = probed.number("cpu_idle_exit_us")
+    if wake:
+        more.append(
+            f"the host's own deepest idle state takes {wake} us to leave, and is in these times"
+        )
     reads = f"behind the longest pause stand {rows[-1][1].io_count} reads in all."
     yield probed.reading(
-        question, "seen" if seen else "not-seen", f"{begin}; {'; '.join(told)}; {reads}"
+        question, "seen" if seen else "not-seen", f"{begin}; {'; '.join(told)}; {reads}", more=more
     )
 
 

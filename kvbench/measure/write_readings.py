@@ -33,10 +33,16 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
         for one in probed.plan.unsupported
         if one.cell.workload == probed.workload.name and "block_size" in one.cell.parameters
     ]
+    own = probed.number("physical_block_bytes")
+    if own:
+        missing.append(f"The device itself names a physical block of {format_size(own)}.")
+    more = (
+        ["the drive's write cache is on"] if probed.facts.get("write_cache") == "write back" else []
+    )
     sizes = list(rates)
     if len(sizes) < 2:
         text = "Fewer than two sizes gave a rate, and a step needs two."
-        yield probed.reading(question, "cannot-say", text, *missing)
+        yield probed.reading(question, "cannot-say", text, *missing, more=more)
         return
     steps, least = [], (1.0, "")
     for small, large in pairwise(sizes):
@@ -57,7 +63,7 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
             f"Perhaps a step at {format_size(steps[-1][0])}: {steps[-1][1]}. With fewer than "
             f"{STEP_REPETITIONS_MIN} repetitions it cannot be told from chance."
         )
-        yield probed.reading(question, "cannot-say", text, *missing)
+        yield probed.reading(question, "cannot-say", text, *missing, more=more)
         return
     if steps:
         unit, words = steps[-1]
@@ -65,7 +71,7 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
             f"A step at {format_size(unit)}: {words}. The drive seems to write whole units of it."
         )
         others = [f"Also: {words}." for _, words in steps[:-1]]
-        yield probed.reading(question, "seen", text, *others, *missing)
+        yield probed.reading(question, "seen", text, *others, *missing, more=more)
         return
     low = f" The least: {least[1]}." if least[1] else ""
     text = (
@@ -73,7 +79,7 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
         f"are never clearly rarer than larger ones.{low} The unit may be the smallest size, or a "
         "cache hides it."
     )
-    yield probed.reading(question, "not-seen", text, *missing)
+    yield probed.reading(question, "not-seen", text, *missing, more=more)
 
 
 def deallocated(probed: Probed) -> Iterator[Reading]:

@@ -19,7 +19,13 @@ from kvbench.units import KIB, MIB
 from tests.cli.program import ENVIRONMENT, SMALL, command, kvbench, needs_fio
 from tests.host.loops import loop_over, needs_loops
 
-pytestmark = [pytest.mark.fio, pytest.mark.blockdev, needs_fio, needs_loops]
+pytestmark = [
+    pytest.mark.fio,
+    pytest.mark.blockdev,
+    pytest.mark.slow,
+    needs_fio,
+    needs_loops,
+]
 
 VERIFIED = Path(__file__).with_name("verified.toml")
 BLOCK = 4 * KIB

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
+from kvbench.host.model import Fact
 from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun, Measurement, Outcome
 from kvbench.measure.reading_model import Reading
 from kvbench.measure.readings import read_probes
@@ -334,3 +335,24 @@ def test_what_a_writer_costs_is_a_ratio_of_reads_that_do_not_overlap(
     if answer == "seen":
         assert "300 us (294 us to 306 us, range of n=3) beside the writer" in said(reading)
         assert "3 times, and the two do not overlap" in said(reading)
+
+
+def with_facts(run: MeasuredRun, **values: str) -> MeasuredRun:
+    facts = tuple(Fact(name=name, value=value) for name, value in values.items())
+    return replace(run, record=replace(run.record, facts=facts))
+
+
+def test_what_the_device_and_the_host_say_of_themselves_stands_beside_the_reading() -> None:
+    run = with_facts(
+        a_run(a_plan("indirection-unit"), rates({}), metrics=["iops"]),
+        physical_block_bytes="4096",
+        write_cache="write back",
+        virtual_machine="yes",
+    )
+    reading = only(run)
+    assert "The device itself names a physical block of 4 KiB." in reading.sentences
+    assert reading.caveats[0] == "the drive's write cache is on"
+    assert "virtual machine" in reading.caveats[-1]
+    idle = a_run(a_plan("idle-then-read"), sleepy(3.0), metrics=["latency_mean"])
+    reading = only(with_facts(idle, cpu_idle_exit_us="133"))
+    assert "takes 133 us to leave" in reading.caveats[0]
