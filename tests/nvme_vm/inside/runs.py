@@ -59,12 +59,13 @@ def throttle(driver: Driver, iops: int) -> None:
 
 def small_reads(driver: Driver) -> None:
     """Reads of 512 B and 4 KiB of a drive that has blocks of 4 KiB."""
-    loads = [driver.workload("read", block_size=size) for size in ("512B", "4KiB")]
+    path = Path(driver.workload("read", block_size="4KiB"))
+    sizes = path.with_name("sizes.toml")
+    sizes.write_text(path.read_text() + '\n[sweep]\nblock_size = ["512B", "4KiB"]\n')
     driver.kvbench(
         "reads below the block size",
         *("run", BLOCKS_4K, "--repetitions", "1", "--quiet", "--label", "small"),
-        *(word for load in loads for word in ("--workload", load)),
-        *("--results", str(driver.results)),
+        *("--workload", str(sizes), "--results", str(driver.results)),
     )
 
 
