@@ -6,7 +6,7 @@ own, and a reading that is late is not measured.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from kvbench.host.drive_facts import controller_folder
@@ -18,6 +18,7 @@ from kvbench.host.topology import Block
 
 TEMPERATURE_WAIT_S = 0.1  # a drive answers in a millisecond
 MILLI = 1000
+NOT_SHOWN = "sysfs shows none for this drive"
 _NAMES = ("temperature_c", "temperature_alarm", "state", "link_speed", "link_width")
 
 
@@ -69,10 +70,9 @@ class Sensors:
             self._never.update(dict.fromkeys(_NAMES, "its NVMe controller is not one"))
             return
         self._state = self._where("state", [f"{own}/state"])
-        self._heat = self._where(
-            "temperature_c", [f"{one}/temp1_input" for one in self._hwmon(own)]
-        )
-        self._heat = self._heat.removesuffix("_input")
+        self._heat = next(self._hwmon(own), "")
+        if not self._heat:
+            self._never["temperature_c"] = NOT_SHOWN
         if not self._heat:
             self._never["temperature_alarm"] = self._never["temperature_c"]
         folders = (str(path) for path in PurePosixPath(self._resolved(own)).parents)
@@ -87,20 +87,23 @@ class Sensors:
         except OSError:
             return folder
 
-    def _hwmon(self, own: str) -> list[str]:
-        """Return the sensors of a drive; kernels differ in where they hang them."""
-        found = []
+    def _hwmon(self, own: str) -> Iterator[str]:
+        """Yield the sensors of a drive; kernels differ in where they hang them.
+
+        None is read: a drive that hangs would hold the reader.
+        """
         for parent in (own, f"{own}/hwmon", f"{own}/device/hwmon"):
             try:
                 names = self._machine.names_if_there(parent)
+                for name in (name for name in names if name.startswith("hwmon")):
+                    if "temp1_input" in self._machine.names_if_there(f"{parent}/{name}"):
+                        yield f"{parent}/{name}/temp1"
             except OSError:
                 continue
-            found += [f"{parent}/{name}" for name in names if name.startswith("hwmon")]
-        return found
 
     def _where(self, name: str, paths: list[str]) -> str:
         """Return the first path that can be read, "" with the reason noted."""
-        reason = "sysfs shows none for this drive"
+        reason = NOT_SHOWN
         for path in paths:
             try:
                 if self._machine.text_if_there(path) is not None:
