@@ -1,7 +1,8 @@
 """One boot for each group of scenarios; all tests of a group read the answers of that boot."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,18 @@ from tests.nvme_vm.guest import Seen
 FIRMWARE, NEXT_FIRMWARE = "FW1.0", "FW2.0"
 DUAL_PORT_BYTES = 32 << 20
 TIMEOUT_S = 780  # of one boot, against hanging; on an idle machine of two cores it takes a third
+Started = dict[str, "Future[Seen]"]
 NEEDED = ("nvme", "lvm", "mdadm", "cryptsetup", "mkfs.btrfs", "mkfs.ext4", "make-bcache", "sfdisk")
-
-Boot = Callable[..., Seen]
 
 
 @pytest.fixture(scope="session")
-def inside(tmp_path_factory: pytest.TempPathFactory) -> Boot:
-    """Boot a guest, or skip with the reason why this machine has none."""
+def guests(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Started]:
+    """Start the guests that the chosen tests need, two at a time, and return what will be seen.
+
+    Skips with the reason where this machine has no guest.
+    """
     if os.geteuid():
         pytest.skip("the drives of a guest are for root to make")
     lacking = guest.lacking(*NEEDED)
@@ -29,64 +34,111 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Boot:
         boot.build()
     except boot.CannotBoot as error:
         pytest.skip(str(error))
-
-    def start(
-        module: str,
-        *specs: str,
-        firmware: str = FIRMWARE,
-        options: tuple[str, ...] = (),
-        power_cut: bool = False,
-    ) -> Seen:
-        modules = tuple(word for name in drives.MODULES for word in ("--modprobe", name))
-        try:
-            return guest.run_inside(
-                module,
-                tmp_path_factory.mktemp(module),
-                specs,
-                options=(*options, *modules, "--firmware", firmware),
-                power_cut=power_cut,
-                timeout_s=TIMEOUT_S,
-            )
-        except boot.CannotBoot as error:
-            pytest.skip(str(error))
-
-    return start
+    folder = tmp_path_factory.mktemp("guests")
+    needed = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        started: Started = {}
+        # In this order no worker waits for a guest that has not been started.
+        for name in ("runs", "refusals", "faults", "after", "verified"):
+            if name in needed:
+                started[name] = pool.submit(GUESTS[name], folder, started)
+        yield started
 
 
-@pytest.fixture(scope="session")
-def disks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the drives that keep their data from boot to boot."""
-    return tmp_path_factory.mktemp("disks")
+def _start(
+    folder: Path,
+    modules: str,
+    specs: Sequence[str],
+    options: Sequence[str] = (),
+    *,
+    firmware: str = FIRMWARE,
+    power_cut: bool = False,
+) -> Seen:
+    share = folder / modules
+    share.mkdir()
+    asked = [word for name in drives.MODULES for word in ("--modprobe", name)]
+    return guest.run_inside(
+        modules,
+        share,
+        specs,
+        options=(*options, *asked, "--firmware", firmware),
+        power_cut=power_cut,
+        timeout_s=TIMEOUT_S,
+    )
 
 
-@pytest.fixture(scope="session")
-def refusals(inside: Boot, disks: Path) -> Seen:
-    """What was said of drives that something stands on."""
-    dual = disks / "dual.img"
+def _refusals(folder: Path, _: Started) -> Seen:
+    dual = folder / "dual.img"
     dual.touch()
     os.truncate(dual, DUAL_PORT_BYTES)
     options = ("--append", "nvme_core.multipath=N", "--qemu", drives.DUAL_PORT.format(file=dual))
-    return inside("refusals", *drives.REFUSALS, options=options)
+    return _start(folder, "refusals", drives.REFUSALS, options)
+
+
+def _runs(folder: Path, _: Started) -> Seen:
+    return _start(folder, "runs", drives.runs(folder), power_cut=True)
+
+
+def _after(folder: Path, started: Started) -> Seen:
+    started["runs"].result()
+    return _start(folder, "after", drives.after(folder), power_cut=True)
+
+
+def _verified(folder: Path, started: Started) -> Seen:
+    started["after"].result()
+    return _start(folder, "verified", drives.verified(folder), firmware=NEXT_FIRMWARE)
+
+
+def _faults(folder: Path, _: Started) -> Seen:
+    return _start(folder, "prepared,faults", drives.FAULTS)
+
+
+GUESTS = {
+    "refusals": _refusals,
+    "runs": _runs,
+    "after": _after,
+    "verified": _verified,
+    "faults": _faults,
+}
+
+
+def _seen(guests: Started, name: str) -> Seen:
+    try:
+        return guests[name].result()
+    except boot.CannotBoot as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
-def runs(inside: Boot, disks: Path) -> Seen:
+def refusals(guests: Started) -> Seen:
+    """What was said of drives that something stands on."""
+    return _seen(guests, "refusals")
+
+
+@pytest.fixture(scope="session")
+def runs(guests: Started) -> Seen:
     """Runs of healthy drives; the last one lost its power."""
-    return inside("runs", *drives.runs(disks), power_cut=True)
+    return _seen(guests, "runs")
 
 
 @pytest.fixture(scope="session")
-def after(inside: Boot, disks: Path, runs: Seen) -> Seen:
+def after(guests: Started, runs: Seen) -> Seen:
     """What is left after the power cut, with the drives in another order."""
     assert len(runs)
-    return inside("after", *drives.after(disks), power_cut=True)
+    return _seen(guests, "after")
 
 
 @pytest.fixture(scope="session")
-def faults(inside: Boot, disks: Path, after: Seen) -> Seen:
-    """Runs of drives that fail, go away, hang or are reset; and what a second power cut left."""
+def verified(guests: Started, after: Seen) -> Seen:
+    """What a second power cut left, with another firmware."""
     assert len(after)
-    return inside("faults", *drives.faults(disks), firmware=NEXT_FIRMWARE)
+    return _seen(guests, "verified")
+
+
+@pytest.fixture(scope="session")
+def faults(guests: Started) -> Seen:
+    """Drives that are prepared; then drives that fail, go away, hang or are reset."""
+    return _seen(guests, "faults")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -23,6 +23,17 @@ REFUSALS = (
     "serial=TWONS0001,ns=2,size=32M",
 )
 
+FAULTS = (
+    "serial=GOOD0001,size=64M,iops_rd=800",
+    "serial=BAD0001,size=16M,eio=16384+512/read",
+    "serial=GONE0001,size=64M",
+    "serial=DEAD0001,size=64M",
+    "serial=BETW0001,size=64M",
+    "serial=RESET0001,size=64M",
+    "serial=PREP0001,ns=2,size=32M",
+    "serial=OTHR0001,size=32M",
+)
+
 
 def runs(folder: Path) -> tuple[str, ...]:
     """Return healthy drives; a throttle decides how fast a read is, whatever this machine does."""
@@ -32,8 +43,6 @@ def runs(folder: Path) -> tuple[str, ...]:
         "serial=BLK40001,size=64M,lbs=4096",
         "serial=TWONS0001,ns=2,size=64M,iops_rd=600",
         _store(folder),
-        "serial=PREP0001,ns=2,size=32M",
-        "serial=OTHR0001,size=32M",
         "serial=CLIFF001,size=128M,bps_wr=6M,bps_wr_max=30M,bps_wr_len=4",
     )
 
@@ -43,19 +52,9 @@ def after(folder: Path) -> tuple[str, ...]:
     return ("serial=NEW00001,size=64M", _store(folder), _fast(folder), _integrity(folder))
 
 
-def faults(folder: Path) -> tuple[str, ...]:
-    """Return drives for faults, then those with the data of boots before."""
-    return (
-        "serial=GOOD0001,size=64M,iops_rd=800",
-        "serial=BAD0001,size=16M,eio=16384+512/read",
-        "serial=GONE0001,size=64M",
-        "serial=DEAD0001,size=64M",
-        "serial=BETW0001,size=64M",
-        "serial=RESET0001,size=64M",
-        _integrity(folder),
-        _fast(folder),
-        _store(folder),
-    )
+def verified(folder: Path) -> tuple[str, ...]:
+    """Return the drives that keep their data, in a third order, before another drive."""
+    return (_integrity(folder), _fast(folder), _store(folder), "serial=OTHER001,size=16M")
 
 
 def _fast(folder: Path) -> str:

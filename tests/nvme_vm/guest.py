@@ -67,7 +67,7 @@ def run_inside(
     """Boot once, run the scenarios of ``tests.nvme_vm.inside.MODULE``, and return the answers.
 
     Args:
-        module: whose scenarios.
+        module: whose scenarios; several with a comma between.
         share: a folder that the guest writes to, empty for a first boot.
         drives: what ``vm.sh run --nvme`` takes, in the order of the drives' names.
         only: names of scenarios; all of them without any.

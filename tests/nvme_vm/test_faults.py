@@ -89,26 +89,3 @@ def test_a_reset_makes_its_cell_invalid_though_every_read_was_answered(faults: S
 def test_a_good_drive_is_measured_after_all_of_this(faults: Seen) -> None:
     assert faults["good"].exit_code == ExitCode.OK, faults["good"].stderr
     assert outcomes(report_of(faults, "good")) == ["doubtful"]
-
-
-def test_what_was_written_before_a_power_cut_is_verified_under_the_drives_new_name(
-    faults: Seen,
-) -> None:
-    answer = faults["verify"]
-    report = json.loads(answer.stdout)
-    assert answer.exit_code == ExitCode.OK, report
-    assert report["target"] == "/dev/nvme6n1"
-    assert report["bad_blocks"] == 0
-    assert report["checked_bytes"] > 0
-
-
-def test_verify_does_not_take_another_drive(faults: Seen) -> None:
-    answer = faults["verify another drive"]
-    assert answer.exit_code == ExitCode.REFUSED
-    assert "it had serial INTG0001" in answer.stderr
-
-
-def test_verify_finds_what_was_corrupted(faults: Seen) -> None:
-    answer = faults["verify corrupt data"]
-    assert answer.exit_code == ExitCode.CELL_FAILED
-    assert json.loads(answer.stdout)["bad_blocks"] == 1

@@ -168,16 +168,39 @@ def test_the_gate_knows_a_drive_by_its_serial_when_its_name_has_changed(
 
 
 def test_another_firmware_is_told_and_is_no_reason_to_fail(
-    runs: Seen, faults: Seen, tmp_path: Path
+    runs: Seen, verified: Seen, tmp_path: Path
 ) -> None:
-    code, said = gate(tmp_path, run_of(runs, "base"), run_of(faults, "new firmware"))
+    code, said = gate(tmp_path, run_of(runs, "base"), run_of(verified, "new firmware"))
     assert (code, said.split(":")[0]) == (ExitCode.OK, "PASS")
     assert f"firmware: {FIRMWARE}, {NEXT_FIRMWARE}" in said
 
 
-def test_a_run_does_not_go_on_with_another_firmware(faults: Seen) -> None:
-    answer = faults["resume with another firmware"]
+def test_a_run_does_not_go_on_with_another_firmware(verified: Seen) -> None:
+    answer = verified["resume with another firmware"]
     assert answer.exit_code == ExitCode.USAGE
     assert f"the firmware was {FIRMWARE} when this run began, and is {NEXT_FIRMWARE}" in (
         answer.stderr
     )
+
+
+def test_what_was_written_before_a_power_cut_is_verified_under_the_drives_new_name(
+    verified: Seen,
+) -> None:
+    answer = verified["verify"]
+    report = json.loads(answer.stdout)
+    assert answer.exit_code == ExitCode.OK, report
+    assert report["target"] == "/dev/nvme0n1"
+    assert report["bad_blocks"] == 0
+    assert report["checked_bytes"] > 0
+
+
+def test_verify_does_not_take_another_drive(verified: Seen) -> None:
+    answer = verified["verify another drive"]
+    assert answer.exit_code == ExitCode.REFUSED
+    assert "it had serial INTG0001" in answer.stderr
+
+
+def test_verify_finds_what_was_corrupted(verified: Seen) -> None:
+    answer = verified["verify corrupt data"]
+    assert answer.exit_code == ExitCode.CELL_FAILED
+    assert json.loads(answer.stdout)["bad_blocks"] == 1

@@ -257,28 +257,25 @@ def load_everything() -> None:
 
 
 def main() -> int:
-    """Run the scenarios of one module: ``python -m tests.nvme_vm.inside.driver MODULE SHARE``."""
+    """Run scenarios; the arguments are modules with commas between, the share, and names."""
     import importlib
 
-    name, share = sys.argv[1], Path(sys.argv[2])
+    modules, share, wanted = sys.argv[1].split(","), Path(sys.argv[2]), sys.argv[3:]
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot be forked safely
     os.environ["MPLBACKEND"] = "agg"
     load_everything()
     driver = Driver(share)
-    module = importlib.import_module(f"tests.nvme_vm.inside.{name}")
-    scenarios: Sequence[Callable[[Driver], None]] = module.SCENARIOS
-    wanted = sys.argv[3:]
-    for scenario in scenarios:
-        if wanted and scenario.__name__ not in wanted:
-            continue
-        try:
-            scenario(driver)
-        except Exception:  # noqa: BLE001 - the other scenarios go on; the host's test shows it
-            driver.write_down(
-                Answer(
-                    name=f"broken {scenario.__name__}", exit_code=99, stderr=traceback.format_exc()
-                )
-            )
+    for module in modules:
+        scenarios: Sequence[Callable[[Driver], None]]
+        scenarios = importlib.import_module(f"tests.nvme_vm.inside.{module}").SCENARIOS
+        for scenario in scenarios:
+            if wanted and scenario.__name__ not in wanted:
+                continue
+            try:
+                scenario(driver)
+            except Exception:  # noqa: BLE001 - the others go on; the test on the host shows it
+                broken = f"broken {scenario.__name__}"
+                driver.write_down(Answer(name=broken, exit_code=99, stderr=traceback.format_exc()))
     driver.keep_results()
     return 0
 

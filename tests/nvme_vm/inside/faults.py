@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.nvme_vm.inside.driver import Answer, Driver, busy, run, wait_until
-from tests.nvme_vm.inside.runs import BY_ID, STORE_POINT, mount_store
-from tests.nvme_vm.inside.runs import measured as fast
 
 GOOD, BAD, GONE = "/dev/nvme0n1", "/dev/nvme1n1", "/dev/nvme2n1"
 DEAD, BETWEEN, RESET = "/dev/nvme3n1", "/dev/nvme4n1", "/dev/nvme5n1"
@@ -116,28 +114,6 @@ def children() -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]
 
 
-def integrity_after_the_power_cut(driver: Driver) -> None:
-    """What a run wrote before the power went is read back, though the drive has another name."""
-    verify = ("verify", "cut-integrity", "--results", str(mount_store(STORE)), "--json")
-    driver.kvbench("verify", *verify)
-    driver.kvbench("verify another drive", *verify, GOOD)
-    with Path(WRITTEN).open("r+b", buffering=0) as drive:
-        drive.seek(CORRUPT_AT_BYTES)
-        drive.write(b"\xff" * 512)
-        os.fsync(drive.fileno())
-    driver.kvbench("verify corrupt data", *verify, WRITTEN)
-
-
-def next_firmware(driver: Driver) -> None:
-    """The drive that was measured with the firmware before, and a run begun with it."""
-    fast(driver, "new firmware", FAST)
-    driver.kvbench(
-        "resume with another firmware",
-        *("run", "--resume", "cut-integrity", "--results", str(STORE_POINT / "results"), "--quiet"),
-        *("--destroy", f"{BY_ID}INTG0001", "--yes"),
-    )
-
-
 def the_next_drive_is_fine(driver: Driver) -> None:
     """After all of this another drive is measured as ever."""
     measured(driver, "good", GOOD, driver.workload("read"), repetitions=1)
@@ -146,8 +122,6 @@ def the_next_drive_is_fine(driver: Driver) -> None:
 
 
 SCENARIOS = (
-    integrity_after_the_power_cut,
-    next_firmware,
     injected_read_errors,
     controller_reset,
     surprise_removal,

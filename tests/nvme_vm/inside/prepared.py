@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.nvme_vm.inside.driver import WRITES, Answer, Driver, busy
 
-BESIDE, PREPARED = "/dev/nvme5n1", "/dev/nvme5n2"  # two namespaces of one drive
-OTHER = "/dev/nvme6n1"
+BESIDE, PREPARED = "/dev/nvme6n1", "/dev/nvme6n2"  # two namespaces of one drive
+OTHER = "/dev/nvme7n1"
 QUICK = ("--passes", "1", "--round", "1", "--rounds", "5", "--quiet")
 FOREIGN_MIB = 4
 
