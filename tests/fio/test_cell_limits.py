@@ -29,7 +29,7 @@ OPTIONS = re.compile(
     "|random_generator|random_distribution|randseed|refill_buffers|sync|fsync|write_lat_log"
     "|log_avg_msec|log_offset|per_job_logs|thinktime|thinktime_blocks|thinktime_blocks_type"
     "|invalidate|verify|do_verify|verify_fatal|continue_on_error|verify_dump|verify_state_save"
-    "|clocksource"
+    "|clocksource|write_hist_log|log_hist_msec|log_hist_coarseness"
 )
 FIO_LINE_MAX = 4095  # bytes that fio reads as one line
 
