@@ -92,6 +92,7 @@ def _clean(root: ET.Element, prefix: str) -> None:
         for key in ("d", "x", "y"):
             if key in element.attrib:
                 element.set(key, _FRACTION.sub(r"\1", element.attrib[key]))
+    for element in root.iter():
         _share_style(element)
 
 

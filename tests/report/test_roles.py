@@ -182,7 +182,7 @@ def test_texts_of_a_card_are_escaped() -> None:
     )
     hostile = replace(hostile, summary=HOSTILE)
     page = html.render(shown(card=hostile))
-    assert not Page(page).named("script")
+    assert Page(page).foreign_scripts() == []
     assert "\u202e" not in page
     assert "\x1b" not in page
 
