@@ -74,7 +74,7 @@ def held(driver: Driver) -> None:
             claim = errno.errorcode[error.errno or 0]
         driver.write_down(Answer(name="claim while kvbench writes", stdout=claim))
         driver.kvbench("second kvbench on the drive", *writing)
-        driver.kvbench("second kvbench that only reads", "run", OTHER, *rest)
+        once(driver, "second kvbench that only reads", OTHER)
     finally:
         program.terminate()
         code = program.wait(60)
