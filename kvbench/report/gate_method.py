@@ -1,0 +1,63 @@
+"""How a gate comes to its verdict, in plain words.  Pure."""
+
+from kvbench.gate.model import Gate
+from kvbench.report.words import short
+
+
+def gate_method(gate: Gate) -> tuple[tuple[str, str], ...]:
+    """Return (term, explanation) for what a reader must know to judge the verdict."""
+    percent = f"{100 * gate.confidence:g} %"
+    least = gate.decides_from_n
+    enough = (
+        f"With {len(gate.rows)} numbers, WORSE needs {least} repetitions a side or more."
+        if least is not None
+        else f"With {len(gate.rows)} numbers, no number of repetitions can show WORSE."
+    )
+    looks = (
+        ()
+        if gate.looks == 1
+        else (
+            (
+                "Looks",
+                f"The candidate was measured {gate.looks} times for this decision. Every further "
+                "look is allowed half the error of the look before, so that measuring until it "
+                "fits does not pay.",
+            ),
+        )
+    )
+    return (
+        (
+            "Question",
+            "Is the candidate worse than the baseline by more than the margin? Each number has a "
+            f"margin of its own, from the policy {short(gate.policy)}.",
+        ),
+        (
+            "Sample",
+            "The repetition is the sample, not the I/O. A value is the median over the repetitions "
+            "that count, with their range, or from 6 on the 95 % interval of the median.",
+        ),
+        (
+            "Change",
+            "The Hodges-Lehmann estimate on logarithms, candidate over baseline. Its "
+            f"{percent} interval holds every ratio that the exact Mann-Whitney test does not "
+            "refuse.",
+        ),
+        (
+            "WORSE",
+            "The change is beyond the margin, and the evidence holds after Holm's correction over "
+            f"{len(gate.rows)} numbers at {percent} confidence. {enough}",
+        ),
+        ("PASS", "The interval does not reach beyond the margin on the worse side."),
+        (
+            "UNCLEAR",
+            "Neither is shown. It is no PASS: the reason says what is in the way, and where it can "
+            "be known, how many repetitions would decide.",
+        ),
+        ("MISSING", "The baseline has a value and the candidate has none."),
+        (
+            "INCOMPARABLE",
+            "The runs differ in what the policy says must not differ, or did other I/O under one "
+            "name. Nothing is concluded.",
+        ),
+        *looks,
+    )
