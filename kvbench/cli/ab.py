@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from kvbench.cli import gate as gate_verb
 from kvbench.cli import output
+from kvbench.cli.exports import check_exports, exports_of
 from kvbench.cli.live import LiveView
 from kvbench.cli.options import Choice, add_plan_arguments, choose, may_write, spec_of
-from kvbench.cli.outputs import check_outputs
 from kvbench.cli.running import run_to_end
 from kvbench.cli.taking import (
     add_redact_argument,
@@ -110,9 +110,10 @@ def execute(arguments: argparse.Namespace) -> int:
     _refuse_senseless(arguments)
     named = (arguments.target, arguments.target_b)
     targets = [default_path(arguments.results), *(Path(t) for t in named if t is not None)]
-    check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, *targets])
+    exports = exports_of(arguments)
+    check_exports(exports, {"--junit": arguments.junit}, kept=[arguments.policy, *targets])
     policy = gate_verb.policy_of(arguments.policy)
-    with gate_verb.no_old_verdict(arguments.junit):
+    with gate_verb.no_old_verdict(arguments.junit, exports):
         return _measure_and_gate(arguments, policy)
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from kvbench.cli import output
-from kvbench.cli.outputs import check_outputs
+from kvbench.cli.exports import (
+    Exports,
+    add_export_arguments,
+    check_exports,
+    exports_of,
+    print_markdown,
+    write_exports,
+)
 from kvbench.compare.model import Comparison
 from kvbench.compare.policy import ASPECT_NAMES, Policy, find_policy
 from kvbench.document import found, suggestion
@@ -55,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--csv", type=output.named_path, metavar="FILE", help="write a row per number and run"
     )
+    add_export_arguments(parser, figures=True)
     parser.add_argument(
         "--text", action="store_true", help="print the comparison, write no file (the default)"
     )
@@ -63,14 +71,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure the runs, compare them, print and write what was asked for."""
-    if arguments.text and (arguments.html or arguments.csv):
-        raise UsageError("--text writes no file, so it does not go with --html or --csv")
+    exports = exports_of(arguments)
+    if arguments.text and (arguments.html or arguments.csv or exports.any):
+        raise UsageError("--text writes no file, so it does not go with any that writes one")
     if len(arguments.runs) < 2:
         raise UsageError("one run alone cannot be compared", hint="name two or more")
     policy = with_may_differ(find_policy(arguments.policy, DEFAULT_POLICY), arguments.may_differ)
     folders = [find_run(arguments.results, name) for name in arguments.runs]
     refuse_twice([str(folder.resolve()) for folder in folders], arguments.runs)
-    check_outputs({"--html": arguments.html, "--csv": arguments.csv}, kept=[arguments.policy])
+    outputs = {"--html": arguments.html, "--csv": arguments.csv}
+    check_exports(exports, outputs, kept=[arguments.policy])
 
     from kvbench.cli.measuring import measure_all
     from kvbench.compare.join import compare_runs
@@ -79,14 +89,16 @@ def execute(arguments: argparse.Namespace) -> int:
     runs = measure_all(folders)
     refuse_twice([run.record.run_id for run in runs], arguments.runs)
     comparison = compare_runs(runs, policy)
-    if not arguments.json:  # before the files: a folder that is full must not hide what is known
+    # Before the files: a folder that is full must not hide what is known.
+    if exports.to_stdout:
+        print_markdown(_markdown(comparison, runs))
+    elif not arguments.json:
         print(_text(comparison, runs), end="")
         sys.stdout.flush()
-    files = _write(comparison, runs, arguments.html, arguments.csv)
+    files = _write(comparison, runs, arguments, exports)
     if arguments.json:
         output.print_json(comparison)
-    for path in [] if arguments.json else files:
-        print(f"wrote {path}")
+    output.tell_files([] if arguments.json else files, beside=exports.to_stdout)
     nothing = compare_words.shares_nothing(comparison)
     return int(ExitCode.INCONCLUSIVE if nothing else ExitCode.OK)
 
@@ -138,21 +150,46 @@ def _text(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:
     return compare_text.render(view, ascii_only=not output.speaks_unicode(sys.stdout))
 
 
+def _markdown(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:
+    from kvbench.report import compare_view, markdown_pages
+
+    return markdown_pages.of_comparison(compare_view.build(comparison, runs, figures=False))
+
+
 def _write(
-    comparison: Comparison, runs: Sequence[MeasuredRun], html: Path | None, csv: Path | None
+    comparison: Comparison,
+    runs: Sequence[MeasuredRun],
+    arguments: argparse.Namespace,
+    exports: Exports,
 ) -> list[Path]:
     """Write the files that were asked for; return where they are."""
     from kvbench.store.write import write_derived
 
     files = []
-    if html is not None:
-        from kvbench.report import compare_html, compare_view
+    view = None
+    if arguments.html is not None or exports.figures is not None:
+        from kvbench.report import compare_view
 
-        write_derived(html, compare_html.render(compare_view.build(comparison, runs)))
-        files.append(html)
-    if csv is not None:
+        view = compare_view.build(comparison, runs)
+    if arguments.html is not None and view is not None:
+        from kvbench.report import compare_html
+
+        write_derived(arguments.html, compare_html.render(view))
+        files.append(arguments.html)
+    if arguments.csv is not None:
         from kvbench.report.compare_csv import to_csv
 
-        write_derived(csv, to_csv(comparison))
-        files.append(csv)
-    return files
+        write_derived(arguments.csv, to_csv(comparison))
+        files.append(arguments.csv)
+    if not exports.any:
+        return files
+    from kvbench.report import compare_sheets
+    from kvbench.report.compare_words import verdict_words
+
+    return files + write_exports(
+        exports,
+        markdown=lambda: _markdown(comparison, runs),
+        sheets=lambda: compare_sheets.of_comparison(comparison, verdict_words(comparison)),
+        figures=lambda: [] if view is None else [f for role in view.roles for f in role.figures],
+        kept=[arguments.policy],
+    )

@@ -1,14 +1,20 @@
 """``kvbench gate``: one verdict about a candidate, for people and for pipelines."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbench.cli import output
-from kvbench.cli.outputs import check_outputs
+from kvbench.cli.exports import (
+    Exports,
+    add_export_arguments,
+    check_exports,
+    exports_of,
+    print_markdown,
+    write_exports,
+)
 from kvbench.errors import ExitCode, KvbenchError, UsageError
 from kvbench.store.read import find_run
 from kvbench.store.write import write_derived
@@ -86,14 +92,16 @@ def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--junit", type=output.named_path, metavar="FILE", help="also write JUnit XML"
     )
+    add_export_arguments(parser, figures=False)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure both archives, decide, print, write."""
     _refuse_senseless(arguments)
     target = None if arguments.rerun is None else Path(arguments.rerun)
-    check_outputs({"--junit": arguments.junit}, kept=[arguments.policy, target])
-    with no_old_verdict(arguments.junit):
+    exports = exports_of(arguments)
+    check_exports(exports, {"--junit": arguments.junit}, kept=[arguments.policy, target])
+    with no_old_verdict(arguments.junit, exports):
         names = (arguments.baseline, arguments.candidate, *arguments.more)
         folders = [find_run(arguments.results, name) for name in names]
         policy = policy_of(arguments.policy)
@@ -108,8 +116,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def no_old_verdict(junit: Path | None) -> Iterator[None]:
-    """Leave a JUnit file that says so when no verdict came, in the place of an older green one."""
+def no_old_verdict(junit: Path | None, exports: Exports) -> Iterator[None]:
+    """Leave files that say so when no verdict came, in the place of older green ones."""
     try:
         yield
     except KvbenchError as error:
@@ -117,6 +125,10 @@ def no_old_verdict(junit: Path | None) -> Iterator[None]:
             from kvbench.gate.junit import junit_of_error
 
             write_derived(junit, junit_of_error(str(error)))
+        if exports.markdown is not None:
+            from kvbench.report.markdown_pages import of_error
+
+            write_derived(exports.markdown, of_error(str(error)))
         raise
 
 
@@ -154,17 +166,28 @@ def answer(
     """Decide about ``folders``: baseline, candidate, reruns of the candidate; print; write."""
     from kvbench.gate import text
     from kvbench.gate.junit import junit
+    from kvbench.report import compare_sheets, markdown_pages
 
+    exports = exports_of(arguments)
     gate = decided(policy, folders)
+    files = []
     if arguments.junit is not None:
         write_derived(arguments.junit, junit(gate, policy))
+        files.append(arguments.junit)
+    files += write_exports(
+        exports,
+        markdown=lambda: markdown_pages.of_gate(gate),
+        sheets=lambda: compare_sheets.of_gate(gate),
+    )
     code = EXIT_CODES[gate.outcome]
     if arguments.json:
         output.print_json({"exit_code": int(code), "gate": gate})
         return int(code)
-    output.print_answer(text.render(gate, every_row=every_row))
-    if arguments.junit is not None:
-        print(f"wrote {arguments.junit}", file=sys.stderr)
+    if exports.to_stdout:
+        print_markdown(markdown_pages.of_gate(gate))
+    else:
+        output.print_answer(text.render(gate, every_row=every_row))
+    output.tell_files(files, beside=True)
     return int(code)
 
 

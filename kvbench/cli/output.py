@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -46,6 +47,25 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any record that msgspec ca
 def advise(text: str) -> None:
     """Print advice to stderr, as one line of visible characters."""
     print(f"kvbench: {printable(text)}", file=sys.stderr)
+
+
+def tell_files(files: Sequence[Path], *, beside: bool = False) -> None:
+    """Say which files were written, PNG files by their folder.
+
+    ``beside``: on stderr, as stdout has an answer that a program may read.
+    """
+    pictures: dict[Path, int] = {}
+    lines = []
+    for path in files:
+        if path.suffix == ".png":
+            pictures[path.parent] = pictures.get(path.parent, 0) + 1
+        else:
+            lines.append(f"wrote {path}")
+    for folder, count in pictures.items():
+        figures = "1 figure" if count == 1 else f"{count} figures"
+        lines.append(f"wrote {figures} into {folder}")
+    for line in lines:
+        print(line, file=sys.stderr if beside else sys.stdout)
 
 
 def printable(text: str) -> str:

@@ -3,13 +3,24 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvbench.cli import output
 from kvbench.cli.breakeven_subject import Asked
-from kvbench.cli.outputs import check_outputs
+from kvbench.cli.exports import (
+    Exports,
+    add_export_arguments,
+    check_exports,
+    exports_of,
+    print_markdown,
+    write_exports,
+)
 from kvbench.errors import UsageError
 from kvbench.store import layout
 from kvbench.store.read import find_run
+
+if TYPE_CHECKING:
+    from kvbench.cli.reporting import Reported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--csv", type=output.named_path, metavar="FILE", help="where the tidy table goes"
     )
+    add_export_arguments(parser, figures=True)
     parser.add_argument("--text", action="store_true", help="print the summary only, write no file")
     question = parser.add_argument_group("reload or recompute")
     question.add_argument(
@@ -51,10 +63,12 @@ def execute(arguments: argparse.Namespace) -> int:
     """Measure the archive, write the files, print the summary."""
     from kvbench.cli import reporting
 
-    if arguments.text and (arguments.html or arguments.csv):
-        raise UsageError("--text writes no file, so it does not go with --html or --csv")
+    exports = exports_of(arguments)
+    if arguments.text and (arguments.html or arguments.csv or exports.any):
+        raise UsageError("--text writes no file, so it does not go with any that writes one")
     folder = find_run(arguments.results, arguments.run)
-    check_outputs(
+    check_exports(
+        exports,
         {"--html": arguments.html, "--csv": arguments.csv},
         derived=[folder / name for name in (layout.REPORT_FILE, layout.TABLE_FILE)],
     )
@@ -67,13 +81,31 @@ def execute(arguments: argparse.Namespace) -> int:
             ttft_ms=arguments.ttft_ms,
         ),
     )
-    if not arguments.json:  # before the files: a folder that is full must not hide what is known
+    # Before the files: a folder that is full must not hide what is known.
+    if exports.to_stdout:
+        from kvbench.report import markdown_pages
+
+        print_markdown(markdown_pages.of_report(reported.view))
+    elif not arguments.json:
         print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
         sys.stdout.flush()
-    files = [] if arguments.text else reporting.write_files(reported, arguments.html, arguments.csv)
+    files = [] if arguments.text else _write(reported, arguments, exports)
     if arguments.json:
         output.print_json(reporting.as_json(reported, files))
-    for path in [] if arguments.json else files:
-        print(f"wrote {path}")
+    output.tell_files([] if arguments.json else files, beside=exports.to_stdout)
     # Making the report succeeded, whatever the run was like; only `run` answers for the run.
     return 0
+
+
+def _write(reported: "Reported", arguments: argparse.Namespace, exports: Exports) -> list[Path]:
+    from kvbench.cli import reporting
+    from kvbench.report import html, markdown_pages, sheets
+
+    shown = reporting.with_all_figures(reported)
+    files = reporting.write_files(reported, arguments.html, arguments.csv, shown)
+    return files + write_exports(
+        exports,
+        markdown=lambda: markdown_pages.of_report(shown),
+        sheets=lambda: sheets.of_report(shown, reported.run),
+        figures=lambda: html.figures_of(shown),
+    )

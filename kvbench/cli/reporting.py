@@ -63,21 +63,35 @@ def summary_text(reported: Reported, *, ascii_only: bool) -> str:
     return text.render(reported.view, ascii_only=ascii_only)
 
 
-def write_files(reported: Reported, html_file: Path | None, csv_file: Path | None) -> list[Path]:
-    """Write the HTML page and the table, by default into the run's folder; return where."""
+def write_files(
+    reported: Reported,
+    html_file: Path | None,
+    csv_file: Path | None,
+    shown: ReportView | None = None,
+) -> list[Path]:
+    """Write the HTML page and the table, by default into the run's folder; return where.
+
+    ``shown`` is the view with all figures, where it was made already.
+    """
     from kvbench.measure.table import to_csv
-    from kvbench.measure.timeline import gather_timeline
-    from kvbench.report.health import with_timeline
 
     page = html_file or reported.archive.folder / layout.REPORT_FILE
     table = csv_file or reported.archive.folder / layout.TABLE_FILE
-    shown = reported.view
-    if shown.health is not None:  # it reads logs that nothing else needs
-        timeline = gather_timeline(reported.archive)
-        shown = replace(shown, health=with_timeline(shown.health, reported.run, timeline))
-    write_derived(page, html.render(shown))
+    write_derived(page, html.render(shown or with_all_figures(reported)))
     write_derived(table, to_csv(reported.run))
     return [page, table]
+
+
+def with_all_figures(reported: Reported) -> ReportView:
+    """Return the view with the figure of the run over time, which is made from logs of its own."""
+    from kvbench.measure.timeline import gather_timeline
+    from kvbench.report.health import with_timeline
+
+    shown = reported.view
+    if shown.health is None:
+        return shown
+    timeline = gather_timeline(reported.archive)
+    return replace(shown, health=with_timeline(shown.health, reported.run, timeline))
 
 
 def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:

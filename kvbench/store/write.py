@@ -143,11 +143,11 @@ def finish_unended(archive: RunArchive) -> bool:
     return True
 
 
-def write_derived(path: Path, text: str) -> None:
+def write_derived(path: Path, content: str | bytes) -> None:
     """Write a file that can be rebuilt (report, table) under a temporary name, then rename it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, text.encode())
+        _write(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise _unwritable(path, error) from error
 
