@@ -3,15 +3,19 @@
 import pytest
 
 from kvbench.errors import ExitCode
-from kvbench.host.model import Written
+from kvbench.store.preparation import Condition
 from kvbench.store.read import find_run, read_run
+from kvbench.units import MIB
 from tests.nvme_vm.guest import Seen
+from tests.nvme_vm.inside.prepared import FOREIGN_MIB
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow]
 
 
-def written(faults: Seen, label: str) -> Written:
-    return read_run(find_run(faults.results, label)).record.written
+def condition(seen: Seen, label: str) -> Condition:
+    found = read_run(find_run(seen.results, label)).record.condition
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("purge", ["format", "discard"])
@@ -33,18 +37,19 @@ def test_preparing_a_namespace_leaves_the_one_beside_it(faults: Seen, purge: str
 
 def test_a_later_run_takes_the_record_of_the_preparation(faults: Seen) -> None:
     assert faults["run of a prepared drive"].exit_code == ExitCode.OK
-    assert written(faults, "run of a prepared drive").state == "prepared"
+    found = condition(faults, "run of a prepared drive")
+    assert (found.state, found.covered, found.written_since_bytes) == ("holds", True, 0)
 
 
-def test_writes_of_somebody_else_end_the_preparation(faults: Seen) -> None:
-    found = written(faults, "run after foreign writes")
-    assert found.state == "unproven"
-    assert "written" in found.reason
+def test_writes_of_somebody_else_break_the_preparation_and_are_counted(faults: Seen) -> None:
+    found = condition(faults, "run after foreign writes")
+    assert (found.state, found.written_since_bytes) == ("broken", FOREIGN_MIB * MIB)
 
 
 def test_the_record_of_another_drive_is_not_taken(faults: Seen) -> None:
-    found = written(faults, "run with the stamp of another drive")
-    assert found.state == "unproven"
+    found = condition(faults, "run with the stamp of another drive")
+    assert found.state == "none"
+    assert found.text == "the stamp is of another device: it differs in serial, wwid"
 
 
 def test_while_kvbench_writes_nobody_else_can_claim_the_drive(faults: Seen) -> None:
