@@ -21,6 +21,12 @@ CANNOT_SAY = (
     "since. A block that is older is told from a newer one by the time in its header."
 )
 
+ATOMIC = (
+    "The last cell there was cut off: a drive that loses power keeps a write whole only up to its "
+    "atomic write unit (NVMe: AWUPF, often one logical block or 4 KiB). What is torn beyond that is "
+    "allowed to it, and as many blocks as were in flight can be."
+)
+
 
 def lines(checks: Sequence[RegionCheck]) -> Iterator[str]:
     """Yield what was found, region by region, then what it means."""
@@ -63,6 +69,8 @@ def _region(check: RegionCheck) -> Iterator[str]:
             f"  !! {check.lost_durable:>12,} at least, of the writes that had returned as durable "
             "before the cut, are gone"
         )
+    if check.counts.get("torn") and region.layers[0].end_s is None:
+        yield f"     {ATOMIC}"
     for span in check.spans:
         yield f"  !! {_span(span, region)}"
     if check.more_spans:
