@@ -23,8 +23,8 @@ CANNOT_SAY = (
 
 ATOMIC = (
     "The last cell there was cut off: a drive that loses power keeps a write whole only up to its "
-    "atomic write unit (NVMe: AWUPF, often one logical block or 4 KiB). What is torn beyond that is "
-    "allowed to it, and as many blocks as were in flight can be."
+    "atomic write unit (NVMe: AWUPF, often one logical block or 4 KiB). What is torn beyond that "
+    "is allowed to it, and as many blocks as were in flight can be."
 )
 
 
