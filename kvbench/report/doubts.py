@@ -22,6 +22,13 @@ PAGE_CACHE = (
 READ_BACK = "read-back"  # the check that compares what was read with what was written
 WRONG_MAX = 5  # cells that are told one by one
 
+_WATCHED = {
+    "smart": "SMART",
+    "temperature_c": "temperature",
+    "state": "controller state",
+    "link_speed": "PCIe link",
+    "kernel_log": "the kernel log",
+}
 SPAN_PERCENT_MIN = 90.0  # of the device; below it the report says how much was touched
 SUSTAINED_S_MIN = 60.0  # a shorter cell may live from a write cache or a cool controller
 
@@ -57,7 +64,7 @@ def collect_marks(run: MeasuredRun) -> Marks:
     by_text: dict[str, str] = {}
     doubts = []
     for number, (check, group) in enumerate(ordered):
-        mark = _mark(number)
+        mark = mark_name(number)
         by_text.update((finding.text, mark) for _, finding in group)
         doubts.append(Doubt(level="doubt", text=_group_words(check, group), mark=mark))
     return Marks(by_text, tuple(doubts))
@@ -145,6 +152,14 @@ def _what_it_does_not_say(run: MeasuredRun) -> Iterable[Doubt]:
                 "touched: nothing is said of its whole span, or of a cache that holds so much"
             )
             yield Doubt(level="note", text=text)
+    unseen = [name for key, name in _WATCHED.items() if key in run.unwatched]
+    if unseen:
+        reason = sentence(next(run.unwatched[key] for key in _WATCHED if key in run.unwatched))
+        text = (
+            f"not watched during cells: {', '.join(unseen)}, so throttling, a reset or an error of "
+            f"the device may have gone unseen: {reason}"
+        )
+        yield Doubt(level="note", text=text)
     longest_s = max((cell.timing.runtime_s for cell in measured), default=0.0)
     if 0 < longest_s < SUSTAINED_S_MIN:
         text = f"no cell ran longer than {longest_s:g} s: nothing is said of sustained load"
@@ -248,7 +263,7 @@ def _group_words(check: str, group: list[tuple[str, Finding]]) -> str:
     return f"{title} ({count}): e.g. cell {short(cell_id)}: {sentence(first.text)}"
 
 
-def _mark(number: int) -> str:
+def mark_name(number: int) -> str:
     """Return a, b, ... z, aa, ab, ..."""
     letters = ""
     number += 1

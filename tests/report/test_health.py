@@ -102,6 +102,18 @@ def test_a_device_without_health_is_one_sentence_and_no_table() -> None:
     assert not any("amplification" in words for words in found.words)
 
 
+def test_what_is_not_watched_is_one_note_of_the_run() -> None:
+    unwatched = dict.fromkeys(("temperature_c", "smart"), NOT_A_DRIVE)
+    run = a_run(session(nothing(), nothing(), drive=None), unwatched=unwatched)
+    notes = [d.text for d in view.build(run, {}).doubts if "not watched" in d.text]
+    assert notes == [
+        "not watched during cells: SMART, temperature, so throttling, a reset or an error of the "
+        f"device may have gone unseen: {NOT_A_DRIVE}"
+    ]
+    seen = view.build(a_run(session(told(), told())), {})
+    assert not any("not watched" in doubt.text for doubt in seen.doubts)
+
+
 def test_a_kernel_log_that_may_not_be_read_is_not_taken_for_a_quiet_one() -> None:
     reason = "the kernel log cannot be read: Operation not permitted"
     found = shown(a_run(session(told(), told(), unknown={"kernel_log": reason})))
