@@ -8,7 +8,8 @@ from pathlib import Path
 
 from kvbench.cli import output
 from kvbench.cli.taking import stop_on_signals
-from kvbench.errors import ExitCode, StoreError, UsageError
+from kvbench.errors import ExitCode, Refused, StoreError, UsageError
+from kvbench.fio.cell_limits import refuse_unfit
 from kvbench.host import guard, lease
 from kvbench.host.boot import boot_id
 from kvbench.store import journal, layout
@@ -52,6 +53,9 @@ def execute(arguments: argparse.Namespace) -> int:
     begun = _begun(archive)
     identity = guard.check_readable(arguments.target or record.identity.path)
     check_same(record.identity, identity, same_boot=begun[-1].boot_id == boot_id())
+    for cell in record.plan.cells:
+        if cell.once:
+            refuse_unfit(cell)  # a stored plan may be a stranger's
     later = _written_later(archive)
     if later:
         raise UsageError(
@@ -64,6 +68,12 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "nothing is left to verify: later cells of this run wrote over it",
             where=str(archive.folder),
+        )
+    end_bytes = max(region.end_bytes for region in regions)
+    if end_bytes > identity.size_bytes:
+        raise Refused(
+            f"has {identity.size_bytes} bytes, and the run says that it wrote up to {end_bytes}",
+            where=identity.path,
         )
     total = sum(region.end_bytes - region.start_bytes for region in regions)
     with lease.hold(identity, exclusive=False), stop_on_signals() as stop:

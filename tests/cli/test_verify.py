@@ -164,6 +164,19 @@ def test_a_run_on_kvbenchs_own_file_is_verified_and_a_redacted_one_too(tmp_path:
     done = kvbench("verify", "latest", cwd=tmp_path)
     assert done.returncode == ExitCode.OK, done.stderr
     assert "INTACT: 6,144 of 6,144 blocks" in done.stdout
+    (run,) = list_runs(tmp_path / "results")
+    record = run / layout.RUN_FILE
+    honest = record.read_text()
+    for changed in (
+        honest.replace('"size_bytes": 4096', '"size_bytes": 0'),
+        honest.replace('"size_bytes": 25165824', '"size_bytes": 2516582400'),
+    ):
+        assert changed != honest
+        record.write_text(changed)
+        done = kvbench("verify", "latest", cwd=tmp_path)
+        assert done.returncode == ExitCode.REFUSED, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    record.write_text(honest)
     (tmp_path / "results" / "target.dat").unlink()
     done = kvbench("verify", "latest", cwd=tmp_path)
     assert done.returncode == ExitCode.REFUSED
