@@ -20,12 +20,12 @@ from kvbench.fio.jobfile import render
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.measure.run import measure_run
 from kvbench.plan import Plan, TargetSpec, make_plan
+from kvbench.session import Observer
 from kvbench.store import layout
 from kvbench.store.read import read_run
-from kvbench.store.records import CellRecord, RunRecord
 from kvbench.units import GIB, MIB, format_count
 from kvbench.workload.load import load_workload
-from tests.bench import archives
+from tests.bench import archives, fio_plot, on_terminal
 from tests.bench.calibrate import calibrate
 from tests.bench.devices import known_devices
 from tests.bench.histograms import histogram_cost_ns
@@ -36,6 +36,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ROUNDS = 9
 PEAK_ROUNDS = 5
+FIGURE_ROUNDS = 3
 
 
 def one_cell_plan(workload: str, path: Path, *, direct: bool, seed: int) -> Plan:
@@ -53,10 +54,12 @@ def one_cell_plan(workload: str, path: Path, *, direct: bool, seed: int) -> Plan
     return msgspec.structs.replace(plan, cells=cells)
 
 
-def through_kvbench(plan: Plan, tool: FioTool, folder: Path) -> tuple[float, float]:
+def through_kvbench(
+    plan: Plan, tool: FioTool, folder: Path, observer: Observer | None = None
+) -> tuple[float, float]:
     """Run the plan's cell and return its IOPS and the wall seconds beyond ramp and runtime."""
     started = time.monotonic()
-    run_folder = run_silently(plan, tool, folder)
+    run_folder = run_silently(plan, tool, folder, observer)
     wall_s = time.monotonic() - started
     timing = plan.cells[0].timing
     run = measure_run(read_run(run_folder))
@@ -168,57 +171,90 @@ def bench_help() -> None:
 
 
 def bench_report(folder: Path) -> None:
-    """Time and memory of the report of a run of 200 cells, made from a real one."""
-    examples = sorted((ROOT / "results" / "examples").glob(f"*/{layout.RUN_FILE}"))
-    if not examples:
-        print("report of 200 cells: not measured, results/examples holds no run")
+    """Time and memory of reports of many cells, made from a real one."""
+    example = find_example()
+    if example is None:
+        print("reports of many cells: not measured, results/examples holds no run")
         return
-    run = folder / "two-hundred"
-    shutil.copytree(examples[0].parent, run)
-    grow(run, 200)
-    _, wall_s, peak_bytes = child_usage(
-        [sys.executable, "-m", "kvbench", "report", str(run), "--json"]
+    source = folder / "report-source"  # hard links need one file system
+    shutil.copytree(example, source)
+    for cells, seconds, megabytes in ((200, 5, 400), (1000, 15, 600)):
+        run = archives.like(source, folder / f"report-{cells}", cells)
+        _, wall_s, peak_bytes = child_usage(
+            [sys.executable, "-m", "kvbench", "report", str(run), "--json"]
+        )
+        size = (run / layout.REPORT_FILE).stat().st_size
+        what = f"wall seconds of the report of {cells} cells"
+        say(what, wall_s, f"at most {seconds}", f"{size / 1e6:.1f} MB page")
+        say("peak memory of it, MB", peak_bytes / 1e6, f"at most {megabytes}", "")
+
+
+def bench_figures(tool: FioTool, folder: Path) -> None:
+    """All figures of a report, and the report, beside three calls of fio-plot."""
+    example = find_example()
+    program = fio_plot.install(folder / "fio-plot")
+    if example is None or program is None:
+        print("figures beside fio-plot: not measured, there is no example or no fio-plot on PyPI")
+        return
+    outputs = folder / "fio-plot-outputs"
+    fio_plot.write_outputs(tool, outputs)
+    ratios, count = [], 0
+    for _ in range(FIGURE_ROUNDS):
+        ours_s, count = fio_plot.report_s(example, folder)
+        ratios.append(ours_s / fio_plot.calls_s(program, outputs))
+    say(
+        f"a report with {count} drawings / {fio_plot.CALLS} calls of fio-plot",
+        statistics.median(ratios),
+        "below 1",
+        f"wall time, median of {FIGURE_ROUNDS}",
     )
-    size = (run / layout.REPORT_FILE).stat().st_size
-    say("wall seconds of the report of 200 cells", wall_s, "at most 5", f"{size / 1e6:.1f} MB page")
-    say("peak memory of it, MB", peak_bytes / 1e6, "at most 400", "")
+
+
+def bench_live(tool: FioTool, folder: Path) -> None:
+    """The same cell with the live line on a terminal and without it."""
+    path = target.default_path(folder)
+    ratios = []
+    for number in range(ROUNDS):
+        plan = one_cell_plan("reads.toml", path, direct=True, seed=number + 1)
+
+        def shown(plan: Plan = plan) -> float:
+            with on_terminal.live_view() as view:
+                return through_kvbench(plan, tool, folder, view)[0]
+
+        live = shown() if number % 2 else 0.0
+        silent, _ = through_kvbench(plan, tool, folder)
+        ratios.append((live or shown()) / silent)
+    say(
+        "IOPS with the live line / without it",
+        statistics.median(ratios),
+        "at least 0.99",
+        f"median of {ROUNDS}, {min(ratios):.3f} to {max(ratios):.3f}",
+    )
+
+
+def find_example() -> Path | None:
+    """Return the stored example, None where there is none."""
+    found = sorted((ROOT / "results" / "examples").glob(f"*/{layout.RUN_FILE}"))
+    return found[0].parent if found else None
 
 
 def bench_compare(folder: Path) -> None:
     """Time and memory of the comparison of eight runs of 500 cells, made from a real one."""
-    examples = sorted((ROOT / "results" / "examples").glob(f"*/{layout.RUN_FILE}"))
-    if not examples:
-        print("compare of 8 runs x 500 cells: not measured, results/examples holds no run")
+    example = find_example()
+    if example is None:
+        print("compare of 8 runs: not measured, results/examples holds no run")
         return
     source = folder / "source"  # hard links need one file system
-    shutil.copytree(examples[0].parent, source)
-    runs = [archives.like(source, folder / f"compare-{n}", 500) for n in range(1, 9)]
-    _, wall_s, peak_bytes = child_usage(
-        [sys.executable, "-m", "kvbench", "compare", *map(str, runs)]
-    )
-    say("wall seconds of compare of 8 runs x 500 cells", wall_s, "at most 10", "")
-    say("peak memory of its largest process, MB", peak_bytes / 1e6, "at most 500", "")
-
-
-def grow(run: Path, cells_wanted: int) -> None:
-    """Repeat the cells of a stored run as further repetitions until it has ``cells_wanted``."""
-    record = msgspec.json.decode((run / layout.RUN_FILE).read_bytes(), type=RunRecord)
-    stored = [c for c in record.plan.cells if layout.cell_folder(run, c.cell_id).exists()]
-    cells = list(stored)
-    again = [cell for cell in stored if cell.purpose == "measure"]
-    while len(cells) < cells_wanted:
-        source = again[len(cells) % len(again)]
-        number = len(cells) + 1
-        copy = msgspec.structs.replace(source, cell_id=f"{number:04d}", repetition=100 + number)
-        where = layout.cell_folder(run, copy.cell_id)
-        shutil.copytree(layout.cell_folder(run, source.cell_id), where)
-        old = msgspec.json.decode((where / layout.CELL_FILE).read_bytes(), type=CellRecord)
-        new = msgspec.structs.replace(old, cell=copy)
-        (where / layout.CELL_FILE).write_bytes(msgspec.json.encode(new))
-        cells.append(copy)
-    plan = msgspec.structs.replace(record.plan, cells=tuple(cells))
-    grown = msgspec.structs.replace(record, plan=plan)
-    (run / layout.RUN_FILE).write_bytes(msgspec.json.encode(grown))
+    shutil.copytree(example, source)
+    for cells, seconds in ((200, 12), (500, 10)):
+        runs = [archives.like(source, folder / f"compare-{cells}-{n}", cells) for n in range(1, 9)]
+        page = ("--html", str(folder / "compare.html")) if cells == 200 else ()
+        _, wall_s, peak_bytes = child_usage(
+            [sys.executable, "-m", "kvbench", "compare", *map(str, runs), *page]
+        )
+        what = f"wall seconds of compare of 8 runs x {cells} cells"
+        say(what, wall_s, f"at most {seconds}", "with its page" if page else "")
+        say("peak memory of its largest process, MB", peak_bytes / 1e6, "at most 500", "")
 
 
 def child_usage(argv: list[str]) -> tuple[float, float, int]:
@@ -254,7 +290,9 @@ def main() -> None:
         bench_help()
         bench_report(folder)
         bench_compare(folder)
+        bench_figures(tool, folder)
         bench_against_fio(tool, folder)
+        bench_live(tool, folder)
         bench_histograms(tool, folder)
     bench_peak(tool)
 

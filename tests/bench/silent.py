@@ -9,6 +9,7 @@ from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool
 from kvbench.host import probe
 from kvbench.plan import Cell, Plan
+from kvbench.session import Observer
 from kvbench.store import layout
 from kvbench.store.records import FORMAT, CellRecord, RunRecord
 from kvbench.store.write import RunWriter
@@ -28,8 +29,8 @@ class Silent:
         """Nothing to show."""
 
 
-def run_silently(plan: Plan, tool: FioTool, folder: Path) -> Path:
-    """Run ``plan`` and return the folder of the run."""
+def run_silently(plan: Plan, tool: FioTool, folder: Path, observer: Observer | None = None) -> Path:
+    """Run ``plan`` and return the folder of the run; ``observer`` may show something after all."""
     record = RunRecord(
         format=FORMAT,
         run_id=layout.run_id(datetime.now(UTC), ""),
@@ -49,7 +50,7 @@ def run_silently(plan: Plan, tool: FioTool, folder: Path) -> Path:
         tool=tool,
         identity=record.identity,
         writer=writer,
-        observer=Silent(),
+        observer=observer or Silent(),
         stop=threading.Event(),
     )
     return writer.folder
