@@ -7,6 +7,7 @@ from math import isfinite
 from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.model import Change, Comparison, Difference, Row, Sample, Side
 from kvbench.measure.model import MeasuredRun
+from kvbench.report.compare_doubts import SharedMarks, share_marks
 from kvbench.report.compare_figures import workload_figures
 from kvbench.report.compare_method import method_words
 from kvbench.report.compare_model import (
@@ -32,10 +33,11 @@ from kvbench.report.compare_words import (
     shares_nothing,
     side_name,
     title_words,
+    unknown_words,
     value_words,
     verdict_words,
 )
-from kvbench.report.doubts import Marks, collect_marks, list_doubts
+from kvbench.report.doubts import collect_marks, list_doubts
 from kvbench.report.model import Doubt, Level
 from kvbench.report.points import Index, place_in_sweep
 from kvbench.report.words import ROLE_WORDS, sentence, short
@@ -53,7 +55,7 @@ def build(
 
     Without ``figures`` nothing is prepared for drawing, which a terminal does not need.
     """
-    marks = [collect_marks(run) for run in runs]
+    marks = share_marks(runs, [collect_marks(run) for run in runs])
     sides = [_side(place, side, run) for place, (side, run) in enumerate(_both(comparison, runs))]
     doubts = tuple(_doubts(comparison, runs, marks))
     return CompareView(
@@ -138,7 +140,7 @@ def _difference(difference: Difference) -> DifferenceView:
 
 
 def _doubts(
-    comparison: Comparison, runs: Sequence[MeasuredRun], marks: Sequence[Marks]
+    comparison: Comparison, runs: Sequence[MeasuredRun], marks: SharedMarks
 ) -> Iterator[Doubt]:
     """Yield what stands against the comparison, worst first."""
     for difference in comparison.differences:
@@ -147,21 +149,18 @@ def _doubts(
     for place, side in enumerate(comparison.sides):
         if side.incomplete:
             yield Doubt(level="bad", text=f"run {letter(place)}: {sentence(side.incomplete)}")
-    for difference in comparison.differences:
-        if difference.effect == "noted" and None in difference.values:
-            yield Doubt(level="doubt", text=sentence(difference.text))
+    for text in unknown_words(comparison.differences):
+        yield Doubt(level="doubt", text=text)
     needed = comparison.decides_from_n
     few = [n for n, s in enumerate(comparison.sides) if needed is None or s.repetitions < needed]
     if few and comparison.tests:
         yield Doubt(level="doubt", text=decides_words(comparison))
     found: dict[tuple[Level, str], list[int]] = {}
-    marked: list[Doubt] = []
-    for place, (run, own) in enumerate(zip(runs, marks, strict=True)):
+    for place, (run, own) in enumerate(zip(runs, marks.marks, strict=True)):
         for doubt in list_doubts(run, own):
-            if doubt.mark:
-                text = f"run {letter(place)}: {doubt.text}"
-                marked.append(Doubt(level=doubt.level, text=text, mark=_mark(place, doubt.mark)))
-            elif doubt.level != "note" and not (comparison.sides[place].incomplete and _end(doubt)):
+            if doubt.mark or doubt.level == "note":
+                continue
+            if not (comparison.sides[place].incomplete and _end(doubt)):
                 found.setdefault((doubt.level, doubt.text), []).append(place)
     levels: tuple[Level, ...] = ("bad", "doubt")
     for level in levels:
@@ -170,7 +169,7 @@ def _doubts(
                 who = "every run" if len(places) == len(runs) else f"run {letters(places)}"
                 yield Doubt(level=level, text=f"{who}: {text}")
         if level == "doubt":
-            yield from marked
+            yield from marks.doubts
 
 
 def _end(doubt: Doubt) -> bool:
@@ -178,14 +177,10 @@ def _end(doubt: Doubt) -> bool:
     return doubt.text.startswith(("the run ", "part of the archive"))
 
 
-def _mark(place: int, mark: str) -> str:
-    return f"{letter(place)}.{mark}"
-
-
 def _roles(
     comparison: Comparison,
     runs: Sequence[MeasuredRun],
-    marks: Sequence[Marks],
+    marks: SharedMarks,
     *,
     figures: bool,
 ) -> Iterator[CompareRole]:
@@ -227,7 +222,7 @@ def _others(role: Role, rows: Sequence[Row]) -> str:
 
 
 def _tables(
-    rows: Sequence[Row], workloads: dict[str, Workload], marks: Sequence[Marks]
+    rows: Sequence[Row], workloads: dict[str, Workload], marks: SharedMarks
 ) -> Iterator[WorkloadView]:
     by_workload: dict[str, list[Row]] = {}
     for row in rows:
@@ -261,7 +256,7 @@ def _common(rows: Sequence[Row]) -> str:
     return sentence(found[0]) if len(found) > 1 and len(set(found)) == 1 else ""
 
 
-def _row(row: Row, common: str, marks: Sequence[Marks]) -> NumberRow:
+def _row(row: Row, common: str, marks: SharedMarks) -> NumberRow:
     parameters, stream, metric = number_words(row.key)
     margin = next((c.margin for c in row.changes if c is not None and c.margin is not None), None)
     return NumberRow(
@@ -270,7 +265,7 @@ def _row(row: Row, common: str, marks: Sequence[Marks]) -> NumberRow:
         metric=metric,
         margin="" if margin is None else f"margin {100 * margin:g} %",
         cells=tuple(
-            _cell(place, row, sample, change, common, marks[place])
+            _cell(place, row, sample, change, common, marks)
             for place, (sample, change) in enumerate(zip(row.samples, row.changes, strict=True))
         ),
     )
@@ -282,12 +277,13 @@ def _cell(
     sample: Sample | None,
     change: Change | None,
     common: str,
-    marks: Marks,
+    marks: SharedMarks,
 ) -> CellView:
     value, spread, count = value_words(sample, row.key.metric, row.unit)
     shift, interval = ("", "") if change is None else change_words(change, row.key.metric, row.unit)
     reason = "" if change is None else sentence(change.reason)
-    reason = "" if reason == common else reason
+    if reason == common or (change is not None and change.verdict == "MISSING"):
+        reason = ""  # said above the rows, or where the two values would stand
     if change is not None and change.more:
         more = f"about {change.more} more repetitions would decide"
         reason = f"{reason}; {more}" if reason else more
@@ -304,9 +300,7 @@ def _cell(
         verdict="" if change is None else change.verdict,
         reason=reason,
         notes="" if sample is None else sentence("; ".join(sample.notes)),
-        marks=()
-        if sample is None
-        else tuple(_mark(place, mark) for mark in marks.of(sample.doubts)),
+        marks=() if sample is None else marks.of(place, sample.doubts),
     )
 
 

@@ -1,9 +1,10 @@
 """The words of a comparison: letters, numbers, changes, the verdict in one sentence.  Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
+from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Sample, Side
 from kvbench.report.words import (
@@ -112,6 +113,18 @@ def difference_words(difference: Difference) -> str:
         for value in values
     ]
     return f"{title}: {', '.join(parts)}"
+
+
+def unknown_words(differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield what cannot be held together because it is unknown; what no run knows in one line."""
+    unknown = [d for d in differences if d.effect == "noted" and None in d.values]
+    nowhere = [d for d in unknown if all(value is None for value in d.values)]
+    if len(nowhere) > 1:
+        names = ", ".join(ASPECTS[d.aspect][0] for d in nowhere)
+        yield f"no run knows these, so nobody can say that they are the same: {names}"
+    for difference in unknown:
+        if len(nowhere) < 2 or difference not in nowhere:
+            yield sentence(difference.text)
 
 
 def counted(verdicts: Sequence[str]) -> str:

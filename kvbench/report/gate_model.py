@@ -26,10 +26,11 @@ class GateValue(Struct, frozen=True, kw_only=True):
 
 
 class Strip(Struct, frozen=True, kw_only=True):
-    """A change on a line from 0 to 100 whose middle is no change; logarithmic.
+    """A change on a line from 0 to 100 whose middle is no change; logarithmic, in margins.
 
-    ``low`` and ``high`` are the interval, cut at the ends of the line; ``inside`` is how far to
-    either side the margin reaches.  ``words`` say the same.
+    ``low`` and ``high`` are the interval; all is cut at the ends of the line, so that 0 and 100
+    stand for "beyond".  ``inside`` is how far to either side the margin reaches.  ``words`` say
+    the same.
     """
 
     estimate: float

@@ -10,7 +10,14 @@ from kvbench.compare.model import Change, Difference, Sample, Side
 from kvbench.compare.words import key_words
 from kvbench.gate.model import Gate, GateRow
 from kvbench.metrics import METRICS
-from kvbench.report.compare_words import aspect_value, change_words, number_words, value_words
+from kvbench.report.compare_words import (
+    aspect_value,
+    change_words,
+    number_words,
+    unknown_words,
+    value_words,
+)
+from kvbench.report.doubts import mark_name
 from kvbench.report.gate_method import gate_method
 from kvbench.report.gate_model import (
     GateDifference,
@@ -27,7 +34,8 @@ from kvbench.report.role_model import Chip
 from kvbench.report.words import sentence, short, visible
 
 ORDER = ("WORSE", "MISSING", "INCOMPARABLE", "UNCLEAR")  # of what is not PASS, worst first
-SPAN_MIN, SPAN_MAX = log(1.25), log(8)  # of a strip, either side of its middle
+REACH = 3  # margins that a strip shows to either side of its middle
+REACH_WITHOUT = log(1.25)  # what it shows where there is no margin
 REASONS_MAX = 8
 EFFECTS = {"blocks": "must not differ", "allowed": "may differ", "noted": "told only"}
 STATES: dict[str, Level] = {"PASS": "note", "FAIL": "bad"}
@@ -37,8 +45,7 @@ KINDS = {"met": "good", "missed": "bad", "cannot say": "open"}
 def build(gate: Gate, command: Sequence[str] = ()) -> GateView:
     """Return what is shown of ``gate``; ``command`` is how it was asked for."""
     doubts = _Doubts(gate)
-    span = _span(gate.rows)
-    shown = [(row, _number(row, span, doubts)) for row in gate.rows]
+    shown = [(row, _number(row, doubts)) for row in gate.rows]
     open_rows = [pair for pair in shown if pair[0].verdict != "PASS"]
     open_rows.sort(key=lambda pair: ORDER.index(pair[0].verdict))
     name = short(gate.sides[1].name)
@@ -152,23 +159,13 @@ class _Doubts:
     def __init__(self, gate: Gate) -> None:
         counts = Counter(doubt for row in gate.rows for doubt in dict.fromkeys(row.change.doubts))
         self.counts = counts
-        self.marks = {text: _letters(place) for place, text in enumerate(counts)}
+        self.marks = {text: mark_name(place) for place, text in enumerate(counts)}
 
     def of(self, change: Change) -> tuple[str, ...]:
         return tuple(self.marks[text] for text in dict.fromkeys(change.doubts))
 
 
-def _letters(place: int) -> str:
-    """Return a, b, ... z, aa, ab, ..."""
-    text = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
-
-
-def _number(row: GateRow, span: float, doubts: _Doubts) -> GateNumber:
+def _number(row: GateRow, doubts: _Doubts) -> GateNumber:
     point, stream, metric = number_words(row.key)
     change = row.change
     shift, interval = change_words(change, row.key.metric, row.unit)
@@ -183,7 +180,7 @@ def _number(row: GateRow, span: float, doubts: _Doubts) -> GateNumber:
         interval=interval,
         margin="" if change.margin is None else f"{100 * change.margin:g} %",
         evidence=f"p={change.p:.2g}" if change.p is not None and row.verdict == "WORSE" else "",
-        strip=_strip(change, span, f"{shift}{_direction(row)}, interval {interval}"),
+        strip=_strip(change, f"{shift}{_direction(row)}, interval {interval}"),
         raw=change.estimate if change.estimate is not None and isfinite(change.estimate) else None,
         reason=sentence(change.reason),
         needs=_needs(row),
@@ -221,38 +218,30 @@ def _needs(row: GateRow) -> str:
     return f"about {row.change.more} more a side"
 
 
-def _ratios(change: Change) -> tuple[float, float, float] | None:
-    """Return the logarithms of low, estimate and high; None where there is no ratio to draw."""
-    values = (change.low, change.estimate, change.high)
-    if change.kind != "ratio" or change.estimate is None or change.estimate <= 0:
+def _strip(change: Change, words: str) -> Strip | None:
+    """Return the change as places on a line, in margins; None where it is no ratio."""
+    if change.kind != "ratio" or change.estimate is None or not 0 < change.estimate < float("inf"):
         return None
-    low, middle, high = (
-        log(value) if value is not None and 0 < value < float("inf") else None for value in values
+    inside = log(1 + change.margin) if change.margin else 0.0
+    reach = REACH * inside if inside else REACH_WITHOUT
+    low, high = (change.estimate if value is None else value for value in (change.low, change.high))
+    return Strip(
+        low=_place(low, reach),
+        estimate=_place(change.estimate, reach),
+        high=_place(high, reach),
+        inside=round(50 * inside / reach, 2),
+        words=words,
     )
-    if middle is None or not isfinite(middle):
-        return None
-    open_low = -SPAN_MAX if change.low is not None and low is None else middle
-    open_high = SPAN_MAX if change.high is not None and high is None else middle
-    return (open_low if low is None else low, middle, open_high if high is None else high)
 
 
-def _span(rows: Sequence[GateRow]) -> float:
-    """Return how far a strip reaches: all strips of a page share it, so that they compare."""
-    widest = SPAN_MIN
-    for row in rows:
-        found = _ratios(row.change)
-        if found is not None:
-            widest = max(widest, *(abs(value) for value in found))
-    return min(widest * 1.05, SPAN_MAX)
-
-
-def _strip(change: Change, span: float, words: str) -> Strip | None:
-    found = _ratios(change)
-    if found is None:
-        return None
-    low, middle, high = (round(max(0.0, min(100.0, 50 + 50 * v / span)), 2) for v in found)
-    inside = 0.0 if change.margin is None else min(50.0, 50 * log(1 + change.margin) / span)
-    return Strip(low=low, estimate=middle, high=high, inside=round(inside, 2), words=words)
+def _place(ratio: float, reach: float) -> float:
+    if ratio <= 0:
+        return 0.0
+    return (
+        100.0
+        if not isfinite(ratio)
+        else round(min(100.0, max(0.0, 50 + 50 * log(ratio) / reach)), 2)
+    )
 
 
 def _differences(differences: Sequence[Difference]) -> Iterator[GateDifference]:
@@ -277,9 +266,8 @@ def _all_doubts(gate: Gate, doubts: _Doubts) -> Iterator[Doubt]:
             yield Doubt(level="bad", text=f"the {title} is not whole: {sentence(side.incomplete)}")
         for caveat in side.caveats:
             yield Doubt(level="doubt", text=f"{title}: {sentence(caveat)}")
-    for difference in gate.differences:
-        if difference.effect == "noted" and None in difference.values:
-            yield Doubt(level="doubt", text=sentence(difference.text))
+    for text in unknown_words(gate.differences):
+        yield Doubt(level="doubt", text=text)
     for text, count in doubts.counts.items():
         told = f"{sentence(text)} ({_numbers(count)})"
         yield Doubt(level="doubt", text=told, mark=doubts.marks[text])

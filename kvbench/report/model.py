@@ -223,6 +223,11 @@ class Figure(Struct, frozen=True, kw_only=True):
     panels: tuple[Panel, ...]
     table: PlainTable
 
+    @property
+    def single(self) -> bool:
+        """Whether it has one panel, so that two such figures may share a row."""
+        return len(self.panels) == 1
+
 
 class ReloadView(Struct, frozen=True, kw_only=True):
     """Reload or recompute: the figure and its table; without a reload only ``words`` say why."""
