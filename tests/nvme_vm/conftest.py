@@ -54,7 +54,7 @@ def _start(
     firmware: str = FIRMWARE,
     power_cut: bool = False,
 ) -> Seen:
-    share = folder / modules
+    share = folder / modules.replace(",", "-")  # QEMU takes no comma in a path
     share.mkdir()
     asked = [word for name in drives.MODULES for word in ("--modprobe", name)]
     return guest.run_inside(
