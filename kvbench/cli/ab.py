@@ -208,10 +208,11 @@ def _refuse_options_of_a_plan(arguments: argparse.Namespace) -> None:
     fresh = argparse.ArgumentParser()
     add_arguments(fresh)
     free = ("target", "results", "label", "after", "destroy", "yes", "quiet", "policy", "junit")
+    files = ("page", "markdown", "xlsx")
     given = sorted(
         name
         for name, value in vars(arguments).items()
-        if name not in (*free, "json", "command") and value != fresh.get_default(name)
+        if name not in (*free, *files, "json", "command") and value != fresh.get_default(name)
     )
     if given:
         raise UsageError(

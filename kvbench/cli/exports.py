@@ -22,12 +22,16 @@ STDOUT = ("-", "/dev/stdout")
 
 
 class Exports(Struct, frozen=True, kw_only=True):
-    """What was asked for.  ``to_stdout``: Markdown in the place of the text."""
+    """What was asked for.  ``to_stdout``: Markdown in the place of the text.
+
+    ``page`` is the HTML page of a gate; reports and comparisons know their own.
+    """
 
     markdown: Path | None
     to_stdout: bool
     xlsx: Path | None
     figures: Path | None
+    page: Path | None = None
 
     @property
     def any(self) -> bool:
@@ -37,7 +41,8 @@ class Exports(Struct, frozen=True, kw_only=True):
     @property
     def files(self) -> dict[str, Path | None]:
         """Option -> file, for the check of all outputs."""
-        return {"--markdown": self.markdown, "--xlsx": self.xlsx}
+        page = {} if self.page is None else {"--html": self.page}
+        return {"--markdown": self.markdown, "--xlsx": self.xlsx, **page}
 
 
 def add_export_arguments(parser: argparse._ActionsContainer, *, figures: bool) -> None:
@@ -87,6 +92,7 @@ def exports_of(arguments: argparse.Namespace) -> Exports:
         to_stdout=name in STDOUT,
         xlsx=arguments.xlsx,
         figures=getattr(arguments, "figures", None),
+        page=getattr(arguments, "page", None),
     )
 
 
@@ -121,11 +127,15 @@ def write_exports(
     *,
     markdown: Callable[[], str],
     sheets: "Callable[[], Sequence[Sheet]]",
+    page: Callable[[], str] | None = None,
     figures: "Callable[[], Sequence[Figure]] | None" = None,
     kept: Sequence[Path | None] = (),
 ) -> list[Path]:
     """Write what was asked for and return where; each answer is made only when it is wanted."""
     written = []
+    if exports.page is not None and page is not None:
+        write_derived(exports.page, page())
+        written.append(exports.page)
     if exports.markdown is not None:
         write_derived(exports.markdown, markdown())
         written.append(exports.markdown)

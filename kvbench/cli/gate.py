@@ -92,6 +92,13 @@ def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--junit", type=output.named_path, metavar="FILE", help="also write JUnit XML"
     )
+    parser.add_argument(
+        "--html",
+        dest="page",
+        type=output.named_path,
+        metavar="FILE",
+        help="also write a page: the verdict, what failed or is unclear, and what would decide it",
+    )
     add_export_arguments(parser, figures=False)
 
 
@@ -125,6 +132,10 @@ def no_old_verdict(junit: Path | None, exports: Exports) -> Iterator[None]:
             from kvbench.gate.junit import junit_of_error
 
             write_derived(junit, junit_of_error(str(error)))
+        if exports.page is not None:
+            from kvbench.report import gate_html
+
+            write_derived(exports.page, gate_html.of_error(str(error)))
         if exports.markdown is not None:
             from kvbench.report.markdown_pages import of_error
 
@@ -178,6 +189,7 @@ def answer(
         exports,
         markdown=lambda: markdown_pages.of_gate(gate),
         sheets=lambda: compare_sheets.of_gate(gate),
+        page=lambda: _page(gate, _command(arguments, folders)),
     )
     code = EXIT_CODES[gate.outcome]
     if arguments.json:
@@ -189,6 +201,22 @@ def answer(
         output.print_answer(text.render(gate, every_row=every_row))
     output.tell_files(files, beside=True)
     return int(code)
+
+
+def _page(gate: "Gate", command: Sequence[str]) -> str:
+    from kvbench.report import gate_html, gate_view
+
+    return gate_html.render(gate_view.build(gate, command))
+
+
+def _command(arguments: argparse.Namespace, folders: Sequence[Path]) -> list[str]:
+    """Return the command that decides about the same stored runs again."""
+    results = arguments.results
+    runs = [f.name if f.parent == results else str(f) for f in folders]
+    words = ["kvbench", "gate", *runs]
+    if results != Path("results"):
+        words += ["--results", str(results)]
+    return words if arguments.policy is None else [*words, "--policy", str(arguments.policy)]
 
 
 def decided(policy: "Policy", folders: Sequence[Path]) -> "Gate":
