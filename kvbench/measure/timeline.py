@@ -29,13 +29,16 @@ from kvbench.workload.schema import Stream, Timing
 PERCENTILES = (50.0, 99.0, 99.9)
 # fio needs a moment to start and hardly one to end: seen are 0.3 to 0.6 s.
 FIO_START_S, FIO_START_S_MAX = 0.4, 2.0
+BANDS_PER_DECADE = 8  # a band is a third wider than the one below it
 _DIRECTION_CODES: dict[IoDirection, int] = {"read": 0, "write": 1, "trim": 2}
 
 
 class Window(Struct, frozen=True, kw_only=True):
     """What completed from ``begin_s`` to ``end_s``, seconds since the run's first cell began.
 
-    ``percentiles_s`` goes with ``PERCENTILES``; None where too few completed.
+    ``percentiles_s`` goes with ``PERCENTILES``; None where too few completed.  ``spread`` has
+    (band, share of the window's I/Os) of the bands of latency that had any: band b reaches from
+    ``band_edge_s(b)`` to ``band_edge_s(b + 1)``.
     """
 
     begin_s: float
@@ -43,6 +46,12 @@ class Window(Struct, frozen=True, kw_only=True):
     rate: float  # I/Os or steps per second
     count: int
     percentiles_s: tuple[float | None, ...]
+    spread: tuple[tuple[int, float], ...] = ()
+
+
+def band_edge_s(band: int) -> float:
+    """Return where a band of latency begins."""
+    return float(10.0 ** (band / BANDS_PER_DECADE - 9))
 
 
 class StreamTimeline(Struct, frozen=True, kw_only=True):
@@ -245,7 +254,18 @@ def _windows(parts: Sequence[_Part], zero_s: float, barrier: bool) -> Iterator[W
                 else None
                 for percent in PERCENTILES
             ),
+            spread=_spread(values, counts, total),
         )
+
+
+def _spread(
+    values_ns: NDArray[np.float64], counts: NDArray[np.int64], total: int
+) -> tuple[tuple[int, float], ...]:
+    there = counts > 0
+    logs = np.log10(np.maximum(values_ns[there], 1.0))
+    bands = np.floor(BANDS_PER_DECADE * logs).astype(np.int64)
+    sums = np.bincount(bands, weights=counts[there]) if total else np.zeros(0)
+    return tuple((int(band), float(sums[band]) / total) for band in np.flatnonzero(sums))
 
 
 def _rate(part: _Part, barrier: bool) -> float:

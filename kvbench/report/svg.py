@@ -85,7 +85,11 @@ def _clean(root: ET.Element, prefix: str) -> None:
         element.tag = element.tag.removeprefix(_NAMESPACE)
         if (own := element.attrib.pop("id", None)) in referred:
             element.set("id", f"{prefix}-{own}")
-        if link := element.attrib.pop(_LINK, None):
+        link = element.attrib.pop(_LINK, "")
+        if link.startswith("data:"):  # a dense layer, as a picture in the page itself
+            element.set("href", "".join(link.split()))
+            continue
+        if link:
             element.set("href", f"#{prefix}-{link.removeprefix('#')}")
         for key, value in element.attrib.items():
             element.set(key, _restyle(value, prefix))

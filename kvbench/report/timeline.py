@@ -5,10 +5,17 @@ from itertools import pairwise
 from typing import Literal
 
 from kvbench.host.model import DeviceCounters
-from kvbench.measure.timeline import PERCENTILES, Timeline, Window
+from kvbench.measure.timeline import PERCENTILES, Timeline, Window, band_edge_s
 from kvbench.metrics import percentile_name
 from kvbench.report.model import Figure
-from kvbench.report.timeline_model import Band, TimeAxis, TimeLine, TimelinePanel, TimeMark
+from kvbench.report.timeline_model import (
+    Band,
+    HeatStrip,
+    TimeAxis,
+    TimeLine,
+    TimelinePanel,
+    TimeMark,
+)
 from kvbench.report.timeline_table import (
     Drawn,
     ends,
@@ -23,6 +30,7 @@ from kvbench.units import SECTOR_BYTES
 FIGURE_ID = "timeline"
 WINDOWS_DRAWN_MAX = 3000
 MARKS_MAX = 60
+SHARE_DRAWN_MIN = 1e-3  # of the I/Os of a window; a fainter strip could hardly be seen
 _Piece = tuple[tuple[float, ...], tuple[float, ...]]
 _READS, _WRITES, _GREY, _HEAT = 0, 1, 6, 3
 
@@ -75,7 +83,21 @@ def _latency(cells: Sequence[Drawn]) -> TimeAxis | None:
             )
     if not lines:
         return None
-    return TimeAxis(label="Latency", unit="s", scale="log", lines=tuple(lines))
+    heat = [
+        HeatStrip(
+            begin_s=window.begin_s,
+            end_s=window.end_s,
+            low=band_edge_s(band),
+            high=band_edge_s(band + 1),
+            share=share,
+        )
+        for drawn in cells
+        for stream in drawn.cell.streams
+        for window in _thinned(stream.windows, per_point)
+        for band, share in window.spread
+        if share >= SHARE_DRAWN_MIN
+    ]
+    return TimeAxis(label="Latency", unit="s", scale="log", lines=tuple(lines), heat=tuple(heat))
 
 
 def _known(windows: Sequence[Window], place: int) -> Iterator[_Piece]:
@@ -118,7 +140,17 @@ def _joined(group: Sequence[Window]) -> Window:
             max((v for v in column if v is not None), default=None)
             for column in zip(*(one.percentiles_s for one in group), strict=True)
         ),
+        spread=_joined_spread(group),
     )
+
+
+def _joined_spread(group: Sequence[Window]) -> tuple[tuple[int, float], ...]:
+    total = sum(one.count for one in group)
+    counts: dict[int, float] = {}
+    for one in group:
+        for band, share in one.spread:
+            counts[band] = counts.get(band, 0.0) + share * one.count
+    return tuple((band, counts[band] / total) for band in sorted(counts)) if total else ()
 
 
 def _rates(cells: Sequence[Drawn]) -> TimeAxis | None:
@@ -204,7 +236,8 @@ def _marks(cells: Iterable[Drawn]) -> Iterator[TimeMark]:
 def _how_to_read(cells: Sequence[Drawn], marks: Sequence[TimeMark]) -> str:
     parts = [
         "Percentiles of each second (of a quarter of a short cell) of the completion latency, "
-        "from the end of an I/O's submission on; behind a barrier, of a step.",
+        "from the end of an I/O's submission on; behind a barrier, of a step. Grey behind them is "
+        "where the I/Os lie, darker where there are more (from 0.1 % of a window on).",
     ]
     if any(drawn.bad for drawn in cells):
         parts.append("Orange stretches are cells that are invalid or failed.")

@@ -3,6 +3,8 @@
 from math import ceil
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
@@ -15,6 +17,7 @@ from kvbench.report.words import quantity
 WIDTH_IN = 10.4
 AXIS_IN, GAP_IN, TOP_IN, BOTTOM_IN, RIGHT_IN = 1.25, 0.42, 0.32, 0.44, 0.12
 BAD, CEILING = PALETTE[1], PALETTE[6]
+HEAT_ALPHA = 0.75
 MINUTES_FROM_S = 600.0  # from here on the time is in minutes
 
 
@@ -47,11 +50,13 @@ def _axis(axes: Axes, one: TimeAxis, panel: TimelinePanel, *, last: bool) -> Non
     for band in panel.bands:
         colour, alpha = (BAD, 0.2) if band.level == "bad" else (CEILING, 0.13)
         axes.axvspan(band.begin_s, band.end_s, color=colour, alpha=alpha, lw=0)
+    _heat(axes, one)
     for line in one.lines:
         _line(axes, line)
     for mark in panel.marks:
         axes.axvline(mark.at_s, color=BAD, linewidth=1.1)
     values = [value for line in one.lines for _, piece in line.pieces for value in piece]
+    values += [edge for strip in one.heat for edge in (strip.low, strip.high)]
     if one.scale == "log":
         log_axis(axes, values, lambda value: quantity("latency_p99", one.unit, value))
         ticks = list(axes.get_yticks())
@@ -78,6 +83,23 @@ def _axis(axes: Axes, one: TimeAxis, panel: TimelinePanel, *, last: bool) -> Non
         handlelength=1.4,
         columnspacing=1.4,
     )
+
+
+def _heat(axes: Axes, one: TimeAxis) -> None:
+    """Draw where the I/Os lie as strips, darker where there are more of them, as one picture.
+
+    The shade is the fourth root of the share, so that one I/O in a thousand still shows.
+    """
+    if not one.heat:
+        return
+    corners = [
+        [(s.begin_s, s.low), (s.end_s, s.low), (s.end_s, s.high), (s.begin_s, s.high)]
+        for s in one.heat
+    ]
+    shades = [to_rgba(PALETTE[6], HEAT_ALPHA * strip.share**0.25) for strip in one.heat]
+    strips = PolyCollection(corners, facecolors=shades, edgecolors="none", linewidths=0)
+    strips.set_rasterized(True)  # thousands of rectangles would be megabytes of text
+    axes.add_collection(strips)
 
 
 def _line(axes: Axes, line: TimeLine) -> None:

@@ -17,6 +17,16 @@ class TimeLine(Struct, frozen=True, kw_only=True):
     pieces: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]
 
 
+class HeatStrip(Struct, frozen=True, kw_only=True):
+    """A stretch of time and of an axis in which ``share`` (0 to 1) of what was seen lies."""
+
+    begin_s: float
+    end_s: float
+    low: float
+    high: float
+    share: float
+
+
 class TimeAxis(Struct, frozen=True, kw_only=True):
     """What is on one of the axes."""
 
@@ -24,6 +34,7 @@ class TimeAxis(Struct, frozen=True, kw_only=True):
     unit: str
     scale: Literal["log", "zero", "free"]
     lines: tuple[TimeLine, ...]
+    heat: tuple[HeatStrip, ...] = ()
 
 
 class Band(Struct, frozen=True, kw_only=True):

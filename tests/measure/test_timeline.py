@@ -7,7 +7,7 @@ from msgspec import structs
 
 from kvbench.fio.histogram_log import BINS, bin_values_ns
 from kvbench.fio.sections import histogram_window_ms
-from kvbench.measure.timeline import StreamTimeline, gather_timeline
+from kvbench.measure.timeline import StreamTimeline, band_edge_s, gather_timeline
 from kvbench.plan import Cell
 from kvbench.store.read import RunArchive
 from kvbench.workload.schema import Stream
@@ -60,6 +60,10 @@ def test_windows_have_rate_and_percentiles_of_the_bins(tmp_path: Path) -> None:
     assert got.windows[0].begin_s == pytest.approx(0.5, abs=0.01)  # fio starts first
     assert got.windows[0].rate == pytest.approx(2030 / (WINDOW_MS + 3) * 1000)
     assert got.windows[1].begin_s == got.windows[0].end_s
+    for window in got.windows:
+        assert [share for _, share in window.spread] == [2000 / 2030, 30 / 2030]
+        for (band, _), value in zip(window.spread, (values[1000], values[1200]), strict=True):
+            assert band_edge_s(band) <= value < band_edge_s(band + 1)
 
 
 def test_a_stall_is_one_long_window_with_its_catching_up(tmp_path: Path) -> None:
