@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run test test-nvme check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices clean
+.PHONY: help run test test-nvme check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices pictures clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
@@ -42,6 +42,9 @@ calibrate-gate: $(VENV)/.dev ## a throttled device against itself, twenty times,
 calibrate-devices: $(VENV)/.dev ## measure devices of known latency in a virtual machine (installs QEMU by apt)
 	bash tests/nvme_vm/vm.sh deps
 	$(BIN)/python -m tests.bench devices
+
+pictures: $(VENV)/.dev ## photograph the stored example for the README (needs Debian's chromium)
+	$(BIN)/python -m tests.pictures
 
 clean: ## remove the virtual environment and caches; results stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info
