@@ -1,7 +1,7 @@
 """CRC-32C of many equal rows: by google-crc32c where it is installed, else in numpy.  Pure.
 
 Python's standard library has no CRC-32C.  google-crc32c does some GB/s by the processor's own
-instruction; it is optional (``pip install kvbench[verify]``), because numpy manages 100 MB/s, which
+instruction; it is optional (``pip install '.[verify]'``), because numpy manages 100 MB/s, which
 is enough for files.  There a table look-up is made for thousands of rows at once: every row is cut
 into pieces of 512 bytes, all pieces are summed up side by side, and their sums are joined.  A CRC
 is linear, so following a piece by 512 bytes multiplies its sum by a constant of GF(2), which is
