@@ -16,6 +16,7 @@ from kvbench.cli.exports import (
     print_markdown,
     write_exports,
 )
+from kvbench.cli.stored import targets_of
 from kvbench.compare.model import Comparison
 from kvbench.compare.policy import ASPECT_NAMES, Policy, find_policy
 from kvbench.document import found, suggestion
@@ -80,7 +81,8 @@ def execute(arguments: argparse.Namespace) -> int:
     folders = [find_run(arguments.results, name) for name in arguments.runs]
     refuse_twice([str(folder.resolve()) for folder in folders], arguments.runs)
     outputs = {"--html": arguments.html, "--csv": arguments.csv}
-    check_exports(exports, outputs, kept=[arguments.policy])
+    kept = [arguments.policy, *targets_of(arguments.results, folders)]
+    check_exports(exports, outputs, kept=kept)
 
     from kvbench.cli.measuring import measure_all
     from kvbench.compare.join import compare_runs
@@ -95,7 +97,7 @@ def execute(arguments: argparse.Namespace) -> int:
     elif not arguments.json:
         print(_text(comparison, runs), end="")
         sys.stdout.flush()
-    files = _write(comparison, runs, arguments, exports)
+    files = _write(comparison, runs, arguments, exports, kept)
     if arguments.json:
         output.print_json(comparison)
     output.tell_files([] if arguments.json else files, beside=exports.to_stdout)
@@ -161,6 +163,7 @@ def _write(
     runs: Sequence[MeasuredRun],
     arguments: argparse.Namespace,
     exports: Exports,
+    kept: Sequence[Path | None],
 ) -> list[Path]:
     """Write the files that were asked for; return where they are."""
     from kvbench.store.write import write_derived
@@ -191,5 +194,5 @@ def _write(
         markdown=lambda: _markdown(comparison, runs),
         sheets=lambda: compare_sheets.of_comparison(comparison, verdict_words(comparison)),
         figures=lambda: [] if view is None else [f for role in view.roles for f in role.figures],
-        kept=[arguments.policy],
+        kept=kept,
     )

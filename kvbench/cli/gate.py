@@ -15,6 +15,7 @@ from kvbench.cli.exports import (
     print_markdown,
     write_exports,
 )
+from kvbench.cli.stored import targets_of
 from kvbench.errors import ExitCode, KvbenchError, UsageError
 from kvbench.store.read import find_run
 from kvbench.store.write import write_derived
@@ -107,10 +108,14 @@ def execute(arguments: argparse.Namespace) -> int:
     _refuse_senseless(arguments)
     target = None if arguments.rerun is None else Path(arguments.rerun)
     exports = exports_of(arguments)
-    check_exports(exports, {"--junit": arguments.junit}, kept=[arguments.policy, target])
+    kept = [arguments.policy, target, *targets_of(arguments.results)]
+    check_exports(exports, {"--junit": arguments.junit}, kept=kept)
     with no_old_verdict(arguments.junit, exports):
         names = (arguments.baseline, arguments.candidate, *arguments.more)
         folders = [find_run(arguments.results, name) for name in names]
+    kept += targets_of(arguments.results, folders)
+    check_exports(exports, {"--junit": arguments.junit}, kept=kept)
+    with no_old_verdict(arguments.junit, exports):
         policy = policy_of(arguments.policy)
         if arguments.rerun is not None:
             from kvbench.cli.rerun import rerun, stored_reruns

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 
 from kvbench.cli import output
 from kvbench.cli.outputs import check_outputs
-from kvbench.cli.stored import NO_SERIAL, Stored, of_serial, read_records
+from kvbench.cli.stored import (
+    NO_SERIAL,
+    Stored,
+    measured_by,
+    of_serial,
+    read_records,
+    targets_of,
+)
 from kvbench.document import found, printable
 from kvbench.errors import ExitCode, StoreError
 from kvbench.store.redact import with_hidden_names
@@ -51,9 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Find the runs of the drive, measure them, print and write what was asked for."""
-    check_outputs({"--html": arguments.html, "--csv": arguments.csv})
     known = read_records(arguments.results)
     own = of_serial(known, arguments.device)
+    kept = [path for one in own for path in measured_by(one.record)]
+    check_outputs(
+        {"--html": arguments.html, "--csv": arguments.csv},
+        kept=[*targets_of(arguments.results), *kept],
+    )
     if not own:
         raise _unknown(arguments.results, arguments.device, known)
     history, runs = _history(own, arguments.device)

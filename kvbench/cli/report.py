@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from kvbench.cli.exports import (
     print_markdown,
     write_exports,
 )
+from kvbench.cli.stored import targets_of
 from kvbench.errors import UsageError
 from kvbench.store import layout
 from kvbench.store.read import find_run
@@ -67,9 +69,11 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.text and (arguments.html or arguments.csv or exports.any):
         raise UsageError("--text writes no file, so it does not go with any that writes one")
     folder = find_run(arguments.results, arguments.run)
+    kept = targets_of(arguments.results, [folder])
     check_exports(
         exports,
         {"--html": arguments.html, "--csv": arguments.csv},
+        kept=kept,
         derived=[folder / name for name in (layout.REPORT_FILE, layout.TABLE_FILE)],
     )
     reported = reporting.read_and_measure(
@@ -89,7 +93,7 @@ def execute(arguments: argparse.Namespace) -> int:
     elif not arguments.json:
         print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
         sys.stdout.flush()
-    files = [] if arguments.text else _write(reported, arguments, exports)
+    files = [] if arguments.text else _write(reported, arguments, exports, kept)
     if arguments.json:
         output.print_json(reporting.as_json(reported, files))
     output.tell_files([] if arguments.json else files, beside=exports.to_stdout)
@@ -97,7 +101,9 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(reported: "Reported", arguments: argparse.Namespace, exports: Exports) -> list[Path]:
+def _write(
+    reported: "Reported", arguments: argparse.Namespace, exports: Exports, kept: Sequence[Path]
+) -> list[Path]:
     from kvbench.cli import reporting
     from kvbench.report import html, markdown_pages, sheets
 
@@ -108,4 +114,5 @@ def _write(reported: "Reported", arguments: argparse.Namespace, exports: Exports
         markdown=lambda: markdown_pages.of_report(shown),
         sheets=lambda: sheets.of_report(shown, reported.run),
         figures=lambda: html.figures_of(shown),
+        kept=kept,
     )

@@ -70,6 +70,29 @@ def read_records(results: Path) -> list[Stored]:
     return found
 
 
+def targets_of(results: Path, folders: Sequence[Path] = ()) -> list[Path]:
+    """Return what must not be replaced by an answer: the default target, and what runs measured.
+
+    A run that cannot be read has no say here; who reads it says what is wrong with it.
+    """
+    from kvbench.target import default_path
+
+    found = [default_path(results)]
+    for folder in folders:
+        try:
+            record = read_record(folder / layout.RUN_FILE, RunRecord)
+        except StoreError:
+            continue
+        found += measured_by(record)
+    return found
+
+
+def measured_by(record: RunRecord) -> list[Path]:
+    """Return the target of a run, by its name and by what that led to."""
+    names = dict.fromkeys((record.plan.target.path, record.identity.real_path))
+    return [Path(name) for name in names if name and "\0" not in name]
+
+
 def of_serial(runs: Sequence[Stored], serial: str) -> list[Stored]:
     """Return the runs of the drive with this serial.
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from kvbench.cli import measuring
 from kvbench.cli.main import main
 from kvbench.report import workbook
 from kvbench.store import layout
-from tests.cli.test_history import stored
+from tests.cli.test_history import SERIAL, stored
 
 PNG = b"\x89PNG\r\n"
 WRONG = [
@@ -164,6 +165,32 @@ def test_wrong_use_is_one_sentence_and_writes_nothing(
     assert words in told.err
     assert told.err.count("\n") == 1
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == before
+
+
+@pytest.mark.parametrize("verb", ["report", "compare", "gate", "history"])
+def test_what_was_measured_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    target, default = tmp_path / "target.bin", tmp_path / "results" / "target.dat"
+
+    def measured(record: dict[str, Any]) -> None:
+        record["plan"]["target"]["path"] = "/nowhere"
+        record["identity"]["real_path"] = str(target)
+
+    for name in ("one", "two"):
+        stored(default.parent, name, 1, measured)
+    for path in (target, default):
+        path.write_text("data")
+        option = {"history": "--html"}.get(verb, "--markdown")
+        if verb == "history":
+            code = main(
+                [verb, "--results", str(default.parent), "--device", SERIAL, option, str(path)]
+            )
+        else:
+            code = call(default.parent, verb, option, str(path))
+        assert code == 2
+        assert "is read or measured, so it is not replaced" in capsys.readouterr().err
+        assert path.read_text() == "data"
 
 
 def test_a_policy_is_not_replaced(
