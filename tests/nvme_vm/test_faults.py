@@ -11,7 +11,6 @@ from tests.nvme_vm.guest import Seen
 pytestmark = [pytest.mark.vm, pytest.mark.slow]
 
 FAULTS = ("read errors", "removal", "gone between", "dead controller", "reset")
-HANG_S = 150
 
 
 def report_of(seen: Seen, name: str) -> dict[str, Any]:
@@ -38,11 +37,10 @@ def why(report: dict[str, Any]) -> str:
 def test_a_fault_ends_in_exit_4_without_a_traceback_and_without_hanging(
     faults: Seen, name: str
 ) -> None:
-    answer = faults[name]
+    answer = faults[name]  # what hangs is killed, and its exit code is -9
     assert answer.exit_code == ExitCode.CELL_FAILED, answer.stderr
     assert "Traceback" not in answer.stderr
     assert "bug in kvbench" not in answer.stderr
-    assert answer.took_s < HANG_S
 
 
 def test_read_errors_fail_their_cells_and_no_others(faults: Seen) -> None:

@@ -66,7 +66,7 @@ class Driver:
         *argv: str,
         meanwhile: Callable[[], None] | None = None,
         watched: str = "",
-        limit_s: float = 240,
+        limit_s: float = 400,
     ) -> Answer:
         """Run ``kvbench ARGV``, write its answer down under ``name``, and return it.
 
