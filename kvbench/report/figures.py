@@ -255,7 +255,6 @@ def _rule(axes: Axes, rule: Rule) -> None:
             xytext=(0, 2),
             textcoords="offset points",
             fontsize=FONT_PT - 1,
-            color=colour,
         )
         return
     if rule.low is not None and rule.high is not None:
@@ -271,7 +270,6 @@ def _rule(axes: Axes, rule: Rule) -> None:
         va="top",
         rotation=90,
         fontsize=FONT_PT - 1,
-        color=colour,
     )
 
 

@@ -80,7 +80,7 @@
     let words = null;
     const apply = () => {
       words = words || groups.map((group) => {
-        const head = group.head.map((row) => row.textContent).join(" ");
+        const head = group.head.map((row) => (row.querySelector(".name") || row).textContent).join(" ");
         return group.rows.map((row) => `${head} ${row.textContent}`.toLowerCase());
       });
       const wanted = box.value.toLowerCase().split(/\s+/).filter(Boolean);
