@@ -1,7 +1,9 @@
 """A drive's history -> HistoryView: everything that a reader sees, before any drawing.  Pure."""
 
 from collections.abc import Iterator, Sequence
+from math import log
 
+from kvbench.compare.model import Change
 from kvbench.gate.history import History, HistoryPoint, HistoryRun, HistorySeries
 from kvbench.measure.model import MeasuredRun
 from kvbench.report.compare_words import change_words, number_words, value_words
@@ -160,7 +162,7 @@ def _apart(history: History) -> Iterator[str]:
 def _changes(
     history: History, series: Sequence[HistorySeries], ids: dict[int, str]
 ) -> Iterator[ChangePair]:
-    """Yield the changes run by run, the newest first, what is worse before what is better."""
+    """Yield the changes run by run, the newest first; what is worse first, and the largest."""
     for place in reversed(range(len(history.runs))):
         found = [
             (point, one)
@@ -170,7 +172,7 @@ def _changes(
         ]
         against = history.runs[place].against
         if found and against is not None:
-            found.sort(key=lambda pair: pair[0].called == "BETTER")
+            found.sort(key=lambda pair: (pair[0].called == "BETTER", -_size(pair[0].change)))
             yield ChangePair(
                 where=" to ".join(
                     f"run {end + 1} ({_firmware(history.runs[end])})" for end in (against, place)
@@ -178,6 +180,13 @@ def _changes(
                 counts=_counted([point.called for point, _ in found]),
                 rows=tuple(_change_row(one, point, ids[id(one)]) for point, one in found),
             )
+
+
+def _size(change: Change | None) -> float:
+    """Return how large a change is, whichever way it went."""
+    if change is None or change.estimate is None or change.kind != "ratio":
+        return 0.0
+    return abs(log(change.estimate)) if change.estimate > 0 else 0.0
 
 
 def _change_row(series: HistorySeries, point: HistoryPoint, figure_id: str) -> ChangeRow:
@@ -315,8 +324,10 @@ def _panel(history: History, series: HistorySeries) -> TrendPanel:
                 change=shift,
             )
         )
-    firmware: list[tuple[int, str]] = []
+    firmware: list[tuple[int, str]] = []  # nothing where no run knows it
     for place, run in enumerate(history.runs):
+        if not any(one.firmware for one in history.runs):
+            break
         if not firmware or firmware[-1][1] != _firmware(run):
             firmware.append((place + 1, _firmware(run)))
     return TrendPanel(

@@ -70,8 +70,8 @@ def _scales(axes: Axes, panel: TrendPanel) -> None:
 def _firmware(axes: Axes, panel: TrendPanel) -> None:
     """Draw a rule where a firmware revision begins, and its name where that has room."""
     run_in = (WIDTH_IN - LEFT_IN - RIGHT_IN) / max(panel.runs, 2)
-    ends = [run for run, _ in panel.firmware[1:]] + [max(panel.runs, 2) + 1]
-    for (run, revision), end in zip(panel.firmware, ends, strict=True):
+    ends = [*(run for run, _ in panel.firmware[1:]), max(panel.runs, 2) + 1]
+    for (run, revision), end in zip(panel.firmware, ends, strict=False):
         if run > 1:
             axes.axvline(run - 0.5, color=INK, linewidth=0.7, linestyle=":")
         if len(revision) * CHARACTER_IN <= (end - run) * run_in:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 
 import pytest
 from msgspec.structs import replace
@@ -172,3 +173,14 @@ def test_the_table_has_a_row_per_number_and_run() -> None:
         assert (row["run"], row["against"], row["verdict"]) == ("2", "1", "WORSE")
         assert row["change"] == "ratio"
         assert float(row["estimate"]) > 0
+
+
+def test_the_largest_change_comes_first(view: HistoryView) -> None:
+    for pair in view.changes:
+        sizes = [
+            abs(math.log1p(float(row.change.split(" %")[0]) / 100))
+            for row in pair.rows
+            if row.called == pair.rows[0].called
+        ]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(set(sizes)) > 1

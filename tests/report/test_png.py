@@ -11,8 +11,9 @@ from PIL import Image
 from kvbench.report import compare_view, html, view
 from kvbench.report.matrix import matrix_figure
 from kvbench.report.model import Figure, LinePanel
-from kvbench.report.png import DPI, file_names, pngs_of
+from kvbench.report.png import DPI, draw_png, file_names, pngs_of
 from kvbench.report.points import Index
+from kvbench.report.timeline_model import Band, TimeAxis, TimeLine, TimelinePanel, TimeMark
 from tests.report.example import ALL, MATRIX, all_valid, job_texts, make_run
 from tests.report.sides import SMALL, compared, drive
 
@@ -66,6 +67,21 @@ def test_grid_lines_are_faint(figures: list[Figure]) -> None:
     dark = (pixels < 0x60).all(axis=2)
     assert (faint.mean(axis=1) > 0.5).any()  # a grid line from side to side
     assert (dark.mean(axis=1) > 0.5).sum() <= 3  # but the axis itself none is dark
+
+
+def test_a_run_over_time_is_drawn_wide() -> None:
+    line = TimeLine(label="reads", colour=0, steps=False, pieces=(((0.0, 5.0), (0.001, 0.002)),))
+    axis = TimeAxis(label="latency", unit="s", scale="log", lines=(line,))
+    panel = TimelinePanel(
+        title="over time",
+        description="two reads",
+        end_s=5.0,
+        axes=(axis, axis),
+        bands=(Band(begin_s=1, end_s=2, level="bad"),),
+        marks=(TimeMark(at_s=3, label="reset"),),
+    )
+    image = Image.open(io.BytesIO(draw_png(panel, "The run over time")))
+    assert image.width > 9 * DPI
 
 
 def test_hostile_names_are_drawn_as_text() -> None:
