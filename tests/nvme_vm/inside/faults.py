@@ -116,7 +116,7 @@ def children() -> list[int]:
 
 def the_next_drive_is_fine(driver: Driver) -> None:
     """After all of this another drive is measured as ever."""
-    measured(driver, "good", GOOD, driver.workload("read"), repetitions=1)
+    measured(driver, "good", GOOD, driver.workload("read", runtime="3s"), repetitions=1)
     driver.kvbench("messages", "--version")
     driver.write_down(Answer(name="kernel log", stdout=run("dmesg")))
 

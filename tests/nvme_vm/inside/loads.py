@@ -29,7 +29,7 @@ def write_load(
     *,
     direction: str = "read",
     block_size: str = "4KiB",
-    runtime: str = "300ms",
+    runtime: str = "1s",
     queue_depth: str = "1",
     span_percent: str = "100",
 ) -> str:

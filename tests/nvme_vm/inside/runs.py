@@ -24,7 +24,7 @@ def measured(driver: Driver, name: str, target: str, *, repetitions: int = 8) ->
 
 
 def gated(driver: Driver) -> str:
-    return driver.workload("read", runtime="500ms", queue_depth="8")
+    return driver.workload("read", queue_depth="8")
 
 
 def identities(driver: Driver) -> None:
