@@ -79,7 +79,8 @@ def _fact(workload: Workload, summary: Summary, marks: Marks) -> FirstFact:
     projected = " (projected)" if workload.evidence == "projected" else ""
     return FirstFact(
         text=f"{workload.role.capitalize()}: {metric_label(summary.metric)} of "
-        f"{short(workload.name)}{projected} {summary_text(summary)}",
+        f"{short(workload.name)}{projected}",
+        value=summary_text(summary),
         detail=f"{summary_detail(summary)}; {where}",
         href=f"#role-{workload.role}",
         marks=marks.of(summary.doubts),

@@ -252,6 +252,7 @@ class FirstFact(Struct, frozen=True, kw_only=True):
 
     text: str
     href: str  # where the rest of it stands
+    value: str = ""  # apart from the text, which may end in a name that is read from the right
     detail: str = ""
     marks: tuple[str, ...] = ()
 

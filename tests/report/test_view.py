@@ -466,3 +466,32 @@ def test_a_steady_device_and_one_without_a_record_raise_no_alert_of_their_own() 
         run = make_run()
         run = replace(run, record=replace(run.record, condition=condition))
         assert not any("steady state" in alert for alert in seen(run).alerts)
+
+
+def test_a_cell_has_one_place_to_link_to_whatever_an_archive_calls_it() -> None:
+    run = make_run([BLOCKS], judge=never_written)
+    cells = list(run.record.plan.cells)
+    cells[1] = replace(cells[1], cell_id='"><b>')
+    cells[2] = replace(cells[2], cell_id=cells[0].cell_id)
+    plan = replace(run.record.plan, cells=tuple(cells))
+    found = view.build(replace(run, record=replace(run.record, plan=plan)), {})
+    anchors = [cell.anchor for cell in found.cells]
+    assert anchors[:3] == [f"cell-{cells[0].cell_id}", "cell-at-2", ""]
+    assert anchors.count(anchors[0]) == 1
+    assert all(set(problem.anchors) <= {*anchors, ""} for problem in found.problems)
+    assert all(len(problem.anchors) == len(problem.cells) for problem in found.problems)
+
+
+def test_a_value_carries_the_number_that_it_is_sorted_by() -> None:
+    found = view.build(make_run([BLOCKS]), {})
+    values = [
+        value
+        for role in found.roles
+        for table in role.tables
+        for group in table.groups
+        for row in group.rows
+        for value in row.values
+        if value is not None
+    ]
+    assert any(value.raw is not None and value.raw < 1 for value in values)  # seconds
+    assert all((value.raw is not None) == value.known for value in values)
