@@ -10,6 +10,7 @@ import pytest
 from kvbench.cli.main import main
 from kvbench.errors import ExitCode
 from kvbench.store import layout
+from tests.report.page import Page
 from tests.stored import copy_of_example, fact, replace_text
 
 
@@ -195,3 +196,22 @@ def test_rerun_of_nothing_unclear_or_of_no_target_is_told(
     code = gate(store, "base", "new", "--rerun", "/no/such/target")
     assert code == ExitCode.REFUSED
     assert "no such target" in capsys.readouterr().err
+
+
+def test_a_page_says_the_verdict_and_the_command_that_decides_again(
+    store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "gate.html"
+    assert gate(store, "base", "new", "--html", file) == ExitCode.INCONCLUSIVE
+    page = Page(file.read_text())
+    assert page.problems == []
+    assert "UNCLEAR" in page.text("header")
+    assert f"kvbench gate base new --results {store}" in page.text("pre")
+
+
+def test_an_old_page_is_replaced_when_there_is_no_verdict(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gate.html"
+    file.write_text("PASS")
+    assert gate(store, "base", "no-such-run", "--html", file) != ExitCode.OK
+    assert "NO VERDICT" in Page(file.read_text()).text("main")
+    assert gate(store, "base", "new", "--html", store / "new" / "x.html") == ExitCode.USAGE
