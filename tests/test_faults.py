@@ -161,6 +161,16 @@ FAULTS: dict[int, tuple[str, tuple[str, ...]]] = {
             "measure/test_checks.py::test_a_runtime_too_short_or_too_long_is_invalid",
         ),
     ),
+    20: (
+        "a steady state over a window that was never full",
+        (
+            "stats/test_steady.py::test_a_window_that_fio_padded_with_zeros_is_not_full",
+            "stats/test_steady.py::"
+            "test_what_fio_called_attained_is_judged_by_the_limits_of_the_specification",
+            "stats/test_steady.py::test_a_falling_load_has_a_negative_slope",
+            "prepare/test_rounds.py::test_a_round_without_a_value_breaks_the_row",
+        ),
+    ),
     21: (
         "completion latencies of minutes in a run of seconds",
         (
