@@ -215,7 +215,9 @@ def _page(gate: "Gate", command: Sequence[str]) -> str:
 
 
 def _command(arguments: argparse.Namespace, folders: Sequence[Path]) -> list[str]:
-    """Return the command that decides about the same stored runs again."""
+    """Return the command that decides about the same stored runs again, none where none does."""
+    if getattr(arguments, "target_b", None) is not None:
+        return []  # `ab` of two drives lets the drive differ, which no policy file says
     results = arguments.results
     runs = [f.name if f.parent == results else str(f) for f in folders]
     words = ["kvbench", "gate", *runs]

@@ -10,6 +10,7 @@ from kvbench.measure.model import MeasuredRun
 from kvbench.report import compare_html, compare_text
 from kvbench.report.columns import width
 from kvbench.report.compare_view import build
+from tests.report.example import LOAD
 from tests.report.page import Page
 from tests.report.sides import SMALL, compared, drive, view_of
 
@@ -127,3 +128,20 @@ def test_a_page_of_eight_runs_of_sixty_points_is_at_most_three_megabytes() -> No
     points = {cell.point_id for cell in runs[0].record.plan.cells if cell.purpose == "measure"}
     assert len(points) >= 55
     assert len(compare_html.render(view_of(runs)).encode()) <= 3_000_000
+
+
+def test_a_narrow_figure_without_a_partner_has_a_row_of_its_own(source: str) -> None:
+    runs = [drive("alpha", jitter=1, workloads=(LOAD,)), drive("beta", jitter=2, workloads=(LOAD,))]
+    classes = [a.get("class") for a in Page(compare_html.render(view_of(runs))).named("figure")]
+    assert classes.count("lone") == 1
+    assert None not in classes  # a narrow one beside another would have no class
+    assert "lone" not in [a.get("class") for a in Page(source).named("figure")]
+
+
+def test_every_run_has_a_button_over_the_figures_and_its_number_in_them(page: Page) -> None:
+    named = {a["data-side"] for a in page.named("span") if "data-side" in a}
+    drawn = {a["data-side"] for a in page.named("g") if "data-side" in a}
+    assert named == drawn == {"0", "1", "2"}
+    toggles = [a for a in page.named("p") if a.get("class") == "toggles"]
+    assert toggles
+    assert all("hidden" in a for a in toggles)  # without script they would do nothing

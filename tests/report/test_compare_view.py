@@ -7,10 +7,13 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from kvbench.compare.model import Difference
 from kvbench.report import compare_csv
+from kvbench.report.compare_doubts import share_marks
 from kvbench.report.compare_model import CompareView
-from kvbench.report.compare_words import letter, verdict_words
-from kvbench.report.model import CurvePanel, LinePanel
+from kvbench.report.compare_words import letter, unknown_words, verdict_words
+from kvbench.report.doubts import Marks
+from kvbench.report.model import CurvePanel, Doubt, LinePanel
 from tests.report.example import BLOCKS, NEW, ladder
 from tests.report.sides import MANY, SMALL, compared, drive, view_of
 
@@ -186,3 +189,53 @@ def test_an_empty_field_is_not_known_never_zero() -> None:
     for row in missing:
         assert row["estimate"] == row["p"] == ""
         assert row["reason"]
+
+
+def test_what_runs_share_has_one_mark_and_says_whose_it_is() -> None:
+    runs = [drive(name, workloads=MANY, jitter=n) for n, name in enumerate("abc")]
+    plain = drive("d", workloads=SMALL, jitter=4)
+    every, some = (view_of(own) for own in (runs, [*runs, plain]))
+    for view, who in ((every, "every run: "), (some, "runs A, B, C: ")):
+        (shared,) = [doubt for doubt in view.doubts if doubt.mark]
+        assert shared.mark == "a"
+        assert shared.text.startswith(f"{who}overloaded")
+    marks = {
+        cell.marks
+        for role in every.roles
+        for workload in role.workloads
+        for row in workload.rows
+        for cell in row.cells
+    }
+    assert marks == {(), ("a",)}
+
+
+def test_different_words_of_one_check_stay_under_one_mark() -> None:
+    runs = [drive(name, workloads=SMALL) for name in "ab"]
+    doubts = [
+        Doubt(level="doubt", text=f"unstable ({n} cells): differ by {n}", mark="a") for n in (1, 2)
+    ]
+    own = [Marks({f"differ by {n}": "a"}, (doubt,)) for n, doubt in enumerate(doubts, start=1)]
+    shared = share_marks(runs, own)
+    (doubt,) = shared.doubts
+    assert doubt.text == (
+        "run A: unstable (1 cells): differ by 1; run B: unstable (2 cells): differ by 2"
+    )
+    assert shared.of(0, ["differ by 1"]) == shared.of(1, ["differ by 2"]) == ("a",)
+    assert shared.of(0, ["differ by 2"]) == ()
+
+
+def test_what_no_run_knows_is_one_doubt() -> None:
+    unknown = [
+        Difference(
+            aspect=name, values=(None, None), effect="noted", text=f"{name}: no run knows it"
+        )
+        for name in ("namespace", "capacity", "pcie_link")
+    ]
+    half = Difference(aspect="kernel", values=("6.1", None), effect="noted", text="kernel: B")
+    told = list(unknown_words([*unknown, half]))
+    assert told == [
+        "no run knows these, so nobody can say that they are the same: namespace, "
+        "capacity (bytes), PCIe link",
+        "kernel: B",
+    ]
+    assert list(unknown_words(unknown[:1])) == ["namespace: no run knows it"]
