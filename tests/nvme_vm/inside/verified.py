@@ -12,7 +12,7 @@ CORRUPT_AT_BYTES = 64 * 1024
 
 def integrity_after_the_power_cut(driver: Driver) -> None:
     """What a run wrote before the power went is read back, though the drive has another name."""
-    verify = ("verify", "cut-integrity", "--results", str(mount_store(STORE)), "--json")
+    verify = ("verify", "--results", str(mount_store(STORE)), "--json", "cut-integrity")
     driver.kvbench("verify", *verify)
     driver.kvbench("verify another drive", *verify, OTHER)
     with Path(WRITTEN).open("r+b", buffering=0) as drive:
