@@ -72,7 +72,8 @@ class Tally:
             self.counts[kind] = self.counts.get(kind, 0) + int(amount)
         self._add_spans(judged)
         if self._durable:
-            newest = judged.layer == 0
+            # a header that is damaged may hold any number
+            newest = (judged.layer == 0) & (judged.kinds == KINDS.index("good"))
             self._numbers.update(int(number) for number in judged.number[newest])
         self._next += len(judged.kinds) * self.region.block_bytes
 
@@ -101,7 +102,8 @@ class Tally:
         """
         if not self._numbers:
             return 0
-        missing = max(self._numbers) - len(self._numbers - {0})
+        damaged = sum(self.counts.get(kind, 0) for kind in BAD)  # told already; each had a number
+        missing = max(self._numbers) - len(self._numbers - {0}) - damaged
         return max(0, missing - (self.region.layers[0].queue_depth - 1))
 
     def _add_spans(self, judged: Judged) -> None:

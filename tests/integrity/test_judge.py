@@ -124,6 +124,22 @@ def test_durable_writes_that_returned_before_a_later_one_began_are_missed(
     assert tally.result().lost_durable == lost
 
 
+def test_the_number_in_a_damaged_header_is_no_sign_of_lost_writes() -> None:
+    layer = a_layer(150.0, None, durable=True, queue_depth=3)
+    region = a_region(layer, a_layer(), blocks=6)
+    made = [block(n * BLOCK_BYTES, time_s=151.0, number=n) for n in range(6)]
+    torn = bytearray(block(2 * BLOCK_BYTES, time_s=151.0, number=60_000))
+    torn[-1] ^= 0xFF
+    made[2] = bytes(torn)
+    damaged = bytearray(made[4])
+    damaged[:512] = b"\xff" * 512
+    made[4] = bytes(damaged)
+    tally = Tally(region)
+    tally.add(judge(rows(made), region, 0))
+    found = tally.result()
+    assert (found.counts["good"], found.bad, found.lost_durable) == (4, 2, 0)
+
+
 def test_writes_that_need_not_be_durable_may_be_missing() -> None:
     region = a_region(a_layer(150.0, None), a_layer(), blocks=1)
     tally = Tally(region)
