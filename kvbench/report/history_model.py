@@ -24,6 +24,7 @@ class TrendPoint(Struct, frozen=True, kw_only=True):
     joined: int | None
     called: Called
     change: str
+    says: str = ""  # its value with unit, interval, n and run, where a pointer rests on it
 
 
 class TrendPanel(Struct, frozen=True, kw_only=True):

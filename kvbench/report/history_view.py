@@ -295,6 +295,14 @@ def _value(history: History, series: HistorySeries, point: HistoryPoint) -> Valu
     )
 
 
+def _says(history: History, series: HistorySeries, point: HistoryPoint) -> str:
+    value, spread, count = value_words(point.sample, series.key.metric, series.unit)
+    detail = ", ".join(part for part in (spread, count) if part)
+    run = f"run {point.run + 1} {_firmware(history.runs[point.run])}".rstrip()
+    called = f"\n{point.called} {_change(series, point)}" if point.called else ""
+    return f"{run}\n{value} ({detail}){called}"
+
+
 def _panel(history: History, series: HistorySeries) -> TrendPanel:
     """Return the drawing; points are joined only where the gate held one against the other."""
     known = {point.run for point in series.points if point.sample.median is not None}
@@ -322,6 +330,7 @@ def _panel(history: History, series: HistorySeries) -> TrendPanel:
                 joined=None if joined is None else joined + 1,
                 called=point.called,
                 change=shift,
+                says=_says(history, series, point),
             )
         )
     firmware: list[tuple[int, str]] = []  # nothing where no run knows it

@@ -7,6 +7,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from kvbench.report.figures import FONT_PT, drawing_style
 from kvbench.report.history_model import TrendPanel, TrendPoint
+from kvbench.report.hover import note
 from kvbench.report.scales import tick
 from kvbench.report.svg import INK, PALETTE, to_svg
 
@@ -97,7 +98,7 @@ def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
         axes.vlines(at_run, low, high, color=LINE, linewidth=2.4, alpha=0.4)
     for doubted in (False, True):
         own = [p for p in points if p.doubted is doubted]
-        axes.plot(
+        (dots,) = axes.plot(
             [p.run for p in own],
             [p.median for p in own],
             "o",
@@ -106,6 +107,7 @@ def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
             markerfacecolor="none" if doubted else LINE,
             markeredgewidth=0.9,
         )
+        note(dots, [p.says for p in own])
     for point in points:
         if point.called:
             _call(axes, point, at.get(point.joined or 0), runs)
@@ -127,7 +129,8 @@ def _chains(joined: Sequence[tuple[TrendPoint, TrendPoint]]) -> list[list[TrendP
 def _call(axes: Axes, point: TrendPoint, before: TrendPoint | None, runs: int) -> None:
     """Mark a change, its size on the side to which the line went."""
     marker, colour = CALLED[point.called]
-    axes.plot([point.run], [point.median], marker, color=colour, markersize=7)
+    (triangle,) = axes.plot([point.run], [point.median], marker, color=colour, markersize=7)
+    note(triangle, [point.says])
     up = before is None or point.median >= before.median
     ends = [v for v in (point.low, point.median, point.high) if v is not None]
     edge = {1: "left", runs: "right"}

@@ -102,7 +102,9 @@ def test_a_drawing_marks_what_is_called_and_says_it_in_words(view: HistoryView) 
     assert panel.points[1].change in svg
     assert "WORSE in run 2 (FW2)" in svg
     quiet = replace(
-        panel, points=tuple(replace(p, called="", change="") for p in panel.points), description=""
+        panel,
+        points=tuple(replace(p, called="", change="", says="") for p in panel.points),
+        description="",
     )
     assert panel.points[1].change not in draw_trend(quiet, "trend-1")
 
@@ -184,3 +186,16 @@ def test_the_largest_change_comes_first(view: HistoryView) -> None:
         ]
         assert sizes == sorted(sizes, reverse=True)
         assert len(set(sizes)) > 1
+
+
+def test_a_point_says_its_run_its_value_with_interval_and_n_and_what_was_called(
+    view: HistoryView,
+) -> None:
+    panel = next(p for p in panels(view) if any(point.called == "WORSE" for point in p.points))
+    first, second = panel.points[:2]
+    assert first.says.startswith("run 1 FW1\n")
+    assert first.says.endswith("n=8)")
+    assert "\nWORSE " in second.says
+    svg = draw_trend(panel, "t")
+    for point in panel.points:
+        assert f"<title>{point.says}</title>" in svg
