@@ -112,7 +112,7 @@ def verb_parser(name: str) -> tuple[argparse.ArgumentParser, Verb]:
 def _run_verb(name: str, argv: list[str]) -> int:
     parser, verb = verb_parser(name)
     command = argparse.Namespace(command=("kvbench", name, *argv))
-    return verb.execute(parser.parse_args(argv, command))
+    return verb.execute(parser.parse_intermixed_args(argv, command))
 
 
 def _without_verb(argv: list[str]) -> int:

@@ -94,3 +94,11 @@ def test_help_imports_nothing_heavy() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_name_may_stand_behind_the_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["compare", "one", "--results", str(tmp_path), "two"])
+    assert code == ExitCode.STORE  # both names were taken, and neither is a run
+    assert "no run 'one'" in capsys.readouterr().err
