@@ -25,8 +25,8 @@ lint: $(VENV)/.dev ## ruff
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev ## the fast tests only: no fio, no devices
-	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow and not vm"
+unit: $(VENV)/.dev ## the fast tests only: no fio, no devices, no browser
+	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow and not vm and not browser"
 
 bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
 	$(BIN)/python -m tests.bench
