@@ -343,6 +343,8 @@ def _report(arguments: argparse.Namespace, preparation: Preparation, folder: Pat
         for term, words in shown.facts if shown is not None else ():
             print(f"{term:<14}{words}")
         print(f"report        {files[0]}")
+    if reported.exit_code is not ExitCode.OK and not arguments.quiet:
+        output.advise("the preparation did not come to its end: to have one, prepare again")
     if reported.exit_code is not ExitCode.OK:
         return int(reported.exit_code)
     settled = preparation.state == "steady" and preparation.coverage.proven

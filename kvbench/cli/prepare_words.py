@@ -9,7 +9,8 @@ from kvbench.stats.steady import WINDOW_ROUNDS
 from kvbench.store.preparation import PurgeMethod
 from kvbench.units import format_bandwidth, format_clock, format_size
 
-ASSUMED_BYTES_PER_S = 1e9
+ASSUMED_BYTES_PER_S = 1e9  # of a drive as they are sold
+ASSUMED_RANDOM_BYTES_PER_S = 250e6
 
 
 class Todo(Struct, frozen=True, kw_only=True):
@@ -30,15 +31,22 @@ class Todo(Struct, frozen=True, kw_only=True):
 
 def cost_words(todo: Todo) -> str:
     """Return the bytes and the time that it will take."""
-    seconds = todo.fill_bytes / ASSUMED_BYTES_PER_S
+    randoms = sum(one.size_bytes for one in todo.passes if one.pattern == "random")
+    in_order = todo.fill_bytes - randoms
+    seconds = in_order / ASSUMED_BYTES_PER_S + randoms / ASSUMED_RANDOM_BYTES_PER_S
     cells = [cell for cell in todo.plan.cells if cell.purpose == "measure"]
     least = sum(cell.expected_s for cell in cells[:WINDOW_ROUNDS])
     most = sum(cell.expected_s for cell in cells)
+    rounds = f"{WINDOW_ROUNDS} rounds of writes take {format_clock(least)}"
+    if len(cells) > WINDOW_ROUNDS:
+        rounds = (
+            f"{WINDOW_ROUNDS} to {len(cells)} rounds of writes take {format_clock(least)} to "
+            f"{format_clock(most)}"
+        )
     return (
         f"{format_size(todo.fill_bytes)} are written in {len(todo.passes)} passes "
-        f"({format_clock(seconds)} at {format_bandwidth(ASSUMED_BYTES_PER_S)}), then "
-        f"{WINDOW_ROUNDS} to {len(cells)} rounds write for {format_clock(least)} to "
-        f"{format_clock(most)}"
+        f"({format_clock(seconds)} at {format_bandwidth(ASSUMED_BYTES_PER_S)} in order and "
+        f"{format_bandwidth(ASSUMED_RANDOM_BYTES_PER_S)} at random), then {rounds}"
     )
 
 

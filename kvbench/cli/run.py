@@ -111,6 +111,13 @@ def _resume(arguments: argparse.Namespace) -> int:
             hint="leave them out, or start a new run",
         )
     archive = read_run(find_run(arguments.results, arguments.resume))
+    if archive.record.command[1:2] == ("prepare",):
+        raise UsageError(
+            "this is a preparation, which does not go on from the middle: its rounds must follow "
+            "its fill without a pause",
+            where=arguments.resume,
+            hint="kvbench prepare again",
+        )
     plan = archive.record.plan
     refuse_unfit_plan(plan, archive.record.identity)
     if finish_unended(archive):

@@ -94,12 +94,15 @@ def enter(
 
 def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace, before: str) -> None:
     """Show what will be destroyed and have it confirmed."""
-    writers = ", ".join(unpaced_writers(plan)) or "none"
+    paced = paced_write_bytes(plan)
+    writers = [f"paced {format_size(paced)}"] if paced else []
+    free = unpaced_writers(plan)
+    writers += [f"as fast as the device takes it: {', '.join(free)}"] if free else []
     output.advise(
         f"writing destroys the data on {identity.real_path} "
         f"({identity.kind}, {format_size(identity.size_bytes)}, serial "
-        f"{identity.serial or 'unknown'}): {plan.writing_cells} cells write, paced "
-        f"{format_size(paced_write_bytes(plan))}, as fast as the device takes it: {writers}"
+        f"{identity.serial or 'unknown'}): "
+        f"{', '.join((f'{plan.writing_cells} cells write', *writers))}"
         f"{before}"
     )
     if arguments.yes:
@@ -230,12 +233,12 @@ def condition_of(results: Path, identity: Identity) -> Condition | None:
         return NOT_PREPARED
     try:
         offsets = sample_offsets(identity.size_bytes, _SAMPLE_SEED)
-        full = not any(is_empty(block) for block in read_blocks(identity.real_path, offsets))
+        empty = sum(is_empty(block) for block in read_blocks(identity.real_path, offsets))
     except OSError as error:
         raise EnvironmentMissing(
             f"sampled blocks cannot be read: {error.strerror or error}", where=identity.path
         ) from error
-    return judge(stamp, binding, probe.write_history(identity), all_samples_hold_data=full)
+    return judge(stamp, binding, probe.write_history(identity), empty_samples=empty)
 
 
 def _span_bytes(plan: Plan, identity: Identity) -> int:

@@ -46,8 +46,8 @@ def _preparation(record: RunRecord) -> str:
     if condition is None or condition.state == "none":
         return written
     if condition.state == "holds":
-        return f"{written}, {condition.steady}"
-    return f"{written}, {condition.state} since it was prepared"
+        return f"{written} and {condition.steady}"
+    return f"{written} ({condition.state} since it was prepared)"
 
 
 def _io_mode(record: RunRecord) -> str:

@@ -7,7 +7,7 @@ from textwrap import wrap
 from kvbench.compare.words import change_words, key_words, sample_words
 from kvbench.document import printable
 from kvbench.gate.model import Gate, GateRow, RowVerdict
-from kvbench.metrics import METRICS
+from kvbench.gate.words import judged_direction
 
 WIDTH = 100
 ROWS_MAX: dict[RowVerdict, int] = {"WORSE": 6, "MISSING": 4, "INCOMPARABLE": 2, "UNCLEAR": 4}
@@ -88,7 +88,7 @@ def _row(row: GateRow, *, every_row: bool) -> Iterator[str]:
         if row.baseline is not None and row.candidate is not None
         else ""
     )
-    changed = change_words(row.change, row.unit, METRICS[row.key.metric].better)
+    changed = change_words(row.change, row.unit, judged_direction(row))
     if row.change.more is not None and row.verdict == "UNCLEAR":
         changed += f", about {row.change.more} more repetitions a side"
     p = "" if row.change.p is None or row.verdict != "WORSE" else f", p={row.change.p:.2g}"

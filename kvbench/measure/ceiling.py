@@ -15,6 +15,7 @@ from kvbench.plan import ceiling_shape
 from kvbench.units import format_count
 
 HOST_BOUND_PERCENT = 70.0
+CEILING_PERCENT_MAX = 120.0  # of a ceiling that was measured while the host was busy
 
 Ceilings = Mapping[str, Mapping[int, float]]  # job shape -> place of the stream -> I/Os per second
 
@@ -63,8 +64,12 @@ def with_ceiling(cell: MeasuredCell, ceilings: Ceilings) -> MeasuredCell:
             )
         )
         if ceiling and share is not None and share >= HOST_BOUND_PERCENT:
+            per_second = f"{format_count(rates[index])} I/Os per second"
             text = (
-                f"host-bound: {format_count(rates[index])} I/Os per second are {share:.0f} % of "
+                f"the host's ceiling is too low to be right: it generated {format_count(ceiling)} "
+                f"I/Os per second without a device and {format_count(rates[index])} with it"
+                if share > CEILING_PERCENT_MAX
+                else f"host-bound: {per_second} are {share:.0f} % of "
                 f"the {format_count(ceiling)} that this host generates without any device"
             )
             findings.append(

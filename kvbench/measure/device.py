@@ -115,8 +115,9 @@ def foreign_io(evidence: Evidence) -> Iterator[Finding]:
         if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
             text = (
                 f"something else used the device {record.device}: about "
-                f"{format_size(round(foreign))} of {direction}s beside "
-                f"{format_size(round(expected))} of fio's"
+                f"{format_size(round(foreign))} of {direction}s beside the "
+                f"{format_size(moved)} that fio counted, or a ramp that was much quicker than "
+                "what followed"
             )
             yield Finding(check="foreign-io", severity="doubt", text=text)
 

@@ -25,6 +25,7 @@ from kvbench.units import MIB, format_count, format_size, format_time, format_va
 from kvbench.workload.schema import SweepValue
 
 WINDOWED = ("sustained-write",)  # workloads that are looked at second by second
+REPETITIONS_MIN = 3  # with fewer, one slow second makes a difference
 IDLE_RATIO_MIN = 1.5  # of the latency without a pause
 SLOT_BYTES = 32 * MIB
 SCANNED_BYTES = 1_000_000_000_000
@@ -93,8 +94,9 @@ def map_span(probed: Probed) -> Iterator[Reading]:
                 f"{line}: no knee {reach}; the last is {with_spread(ratio)} times the first."
             )
         else:
-            unknown.append(f"{line}: no number for {reach}.")
-    answer: Answer = "seen" if knees else "not-seen" if flat and not unclear else "cannot-say"
+            unknown.append(f"{line}: no number {reach}.")
+    sure = flat and not unclear and not unknown
+    answer: Answer = "seen" if knees else "not-seen" if sure else "cannot-say"
     beyond = f"A map that reaches {format_size(last)} may still end beyond it."
     sentences = (*knees, *unclear, *flat, *unknown)
     yield probed.reading(question, answer, *sentences, more=(beyond,))
@@ -118,7 +120,7 @@ def restart_scan(probed: Probed) -> Iterator[Reading]:
 def read_under_write(probed: Probed) -> Iterator[Reading]:
     """What a writer costs the reads beside it."""
     question = "What does a writer cost the reads beside it?"
-    sentences, slower, compared = [], False, False
+    sentences, slower, compared, few = [], False, False, False
     for metric, words in (("latency_p50", "median"), ("latency_p99", "p99")):
         alone = _first(probed, metric, "read", alone=True)
         beside = _first(probed, metric, "read", alone=False)
@@ -127,14 +129,18 @@ def read_under_write(probed: Probed) -> Iterator[Reading]:
             continue
         compared = True
         ratio = (beside.median or 0.0) / alone.median
-        apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
-        slower = slower or apart
-        far = "and the two do not overlap" if apart else "within what the repetitions vary by"
+        if min(alone.n, beside.n) < REPETITIONS_MIN:
+            few = True
+            far = f"and fewer than {REPETITIONS_MIN} repetitions cannot tell it from chance"
+        else:
+            apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
+            slower = slower or apart
+            far = "and the two do not overlap" if apart else "within what the repetitions vary by"
         sentences.append(
             f"The {words} of reads is {with_spread(beside)} beside the writer and "
             f"{with_spread(alone)} alone: {ratio:.3g} times, {far}."
         )
-    answer: Answer = "seen" if slower else "not-seen" if compared else "cannot-say"
+    answer: Answer = "seen" if slower else "not-seen" if compared and not few else "cannot-say"
     yield probed.reading(question, answer, *sentences)
 
 
@@ -154,10 +160,11 @@ def idle_then_read(probed: Probed) -> Iterator[Reading]:
         return
     (shortest, base), rest = rows[0], rows[1:]
     told, seen = [], False
+    few = min(mean.n for _, mean in rows) < REPETITIONS_MIN
     for pause, mean in rest:
         ratio = (mean.median or 0.0) / (base.median or 1.0)
         apart = (mean.low or 0.0) > (base.high or 0.0)
-        costs = ratio >= IDLE_RATIO_MIN and apart
+        costs = ratio >= IDLE_RATIO_MIN and apart and not few
         seen = seen or costs
         told.append(
             f"after {format_time(pause)} a read takes {with_spread(mean)}, {ratio:.2g} times"
@@ -171,9 +178,10 @@ def idle_then_read(probed: Probed) -> Iterator[Reading]:
             f"the host's own deepest idle state takes {wake} us to leave, and is in these times"
         )
     reads = f"behind the longest pause stand {rows[-1][1].io_count} reads in all."
-    yield probed.reading(
-        question, "seen" if seen else "not-seen", f"{begin}; {'; '.join(told)}; {reads}", more=more
-    )
+    if few:
+        reads += f" Fewer than {REPETITIONS_MIN} repetitions cannot tell a difference from chance."
+    answer: Answer = "seen" if seen else "cannot-say" if few else "not-seen"
+    yield probed.reading(question, answer, f"{begin}; {'; '.join(told)}; {reads}", more=more)
 
 
 PROBES: dict[str, Probe] = {

@@ -126,7 +126,7 @@ def _unfit(workload: Workload, stream: Stream, *, named: bool) -> str:
         return f"role {workload.role} reads rows and lookups, not blocks or chunks"
     if workload.load is not None:
         return "its rate is set to shares of a peak, so how many reads are in flight is not known"
-    if stream.unit_bytes < RELOAD_BYTES_MIN:
+    if (stream.chunk_bytes or stream.max_block_bytes) < RELOAD_BYTES_MIN:
         return f"its reads are smaller than {RELOAD_BYTES_MIN // KIB} KiB"
     if workload.evidence == "projected" and not named:
         return "it rests on projected evidence and was not named"

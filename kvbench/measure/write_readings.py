@@ -119,7 +119,7 @@ def deallocated(probed: Probed) -> Iterator[Reading]:
     warns = [f"{old:,} blocks were not emptied: another tenant could read them."] if old else []
     yield probed.reading(
         question,
-        "seen",
+        "cannot-say" if before == units else "seen",
         f"Of {units:,} trimmed blocks of {unit}, {'; '.join(parts)}.",
         again,
         *warns,

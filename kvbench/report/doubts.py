@@ -87,7 +87,8 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         yield _bad(f"part of the archive could not be read: {sentence(damage)}")
     if end := end_words(run):
         yield _bad(end)
-    outcomes = [cell.outcome for cell in run.cells]
+    outcomes = [cell.outcome for cell in run.cells if cell.cell.purpose != "ceiling"]
+    yield from _ceilings(run)
     if count := outcomes.count("failed"):
         yield _bad(f"failed: {cells_words(count)} in which fio did not do what was asked")
     if count := outcomes.count("invalid"):
@@ -130,6 +131,20 @@ def _all_doubts(run: MeasuredRun, marks: Marks) -> Iterable[Doubt]:
         yield Doubt(level="note", text=f"projected, not shipping software: {names}")
     for check, group in _by_check(run, "note").items():
         yield Doubt(level="note", text=_group_words(check, group))
+
+
+def _ceilings(run: MeasuredRun) -> Iterable[Doubt]:
+    """Yield which of the host's ceilings are not known; they are no numbers of the device."""
+    ceilings = [cell for cell in run.cells if cell.cell.purpose == "ceiling"]
+    bad = [cell for cell in ceilings if cell.outcome in ("invalid", "failed")]
+    if bad:
+        reasons = [f.text for cell in bad for f in cell.findings if f.severity == "invalid"]
+        why = f", e.g. cell {short(bad[0].cell.cell_id)}: {sentence(reasons[0])}" if reasons else ""
+        yield Doubt(
+            level="note",
+            text=f"{len(bad)} of the host's {len(ceilings)} ceilings are not known, so whether the "
+            f"host was the limit there is not checked{why}",
+        )
 
 
 def _what_it_does_not_say(run: MeasuredRun) -> Iterable[Doubt]:

@@ -6,6 +6,7 @@ from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.metrics import METRICS
 from kvbench.report.doubts import Marks
 from kvbench.report.model import FirstFact, ReloadView, RoleVerdict
+from kvbench.report.reload import NOT_THE_MEDIUM
 from kvbench.report.role_model import CardView
 from kvbench.report.words import (
     metric_label,
@@ -40,7 +41,9 @@ def first_facts(run: MeasuredRun, marks: Marks, reload: ReloadView | None) -> tu
     it is what the drive can do; the tables have the rest.
     """
     found = [fact for role in ROLES if (fact := _of_role(run, role, marks)) is not None]
-    if reload is None or len(reload.lines) < 2:  # the first line only says what is asked
+    # The first line only says what is asked; and a cache or an empty block is no reload.
+    proven = run.record.written.state not in NOT_THE_MEDIUM
+    if reload is None or len(reload.lines) < 2 or not proven:
         return tuple(found[:FACTS_MAX])
     subject, line = reload.lines[0].partition(";")[0], reload.lines[1]
     fact = FirstFact(text="Reload or recompute", detail=f"{subject}; {line}", href="#reload")

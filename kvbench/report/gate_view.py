@@ -9,7 +9,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.model import Change, Difference, Sample, Side
 from kvbench.compare.words import key_words
 from kvbench.gate.model import Gate, GateRow
-from kvbench.metrics import METRICS
+from kvbench.gate.words import judged_direction
 from kvbench.report.compare_words import (
     aspect_value,
     change_words,
@@ -189,7 +189,7 @@ def _number(row: GateRow, doubts: _Doubts) -> GateNumber:
 
 
 def _direction(row: GateRow) -> str:
-    change, better = row.change, METRICS[row.key.metric].better
+    change, better = row.change, judged_direction(row)
     still = 1.0 if change.kind == "ratio" else 0.0
     if change.estimate is None or better == "neither" or change.estimate == still:
         return ""

@@ -20,6 +20,7 @@ from kvbench.units import format_bandwidth, format_size, format_time
 LINES_MAX = 4
 RECOMPUTE_COLOUR = 6
 BW_TOKENS = (2048, 8192, 32768, 131072)  # lengths whose BW* is told in words
+NOT_THE_MEDIUM = ("unproven", "buffered")  # states of a target
 NOTHING = (
     "No read of a KV block or chunk was measured in this run, so nothing can be said of reloading: "
     "`--workload vllm-block` measures one."
@@ -53,13 +54,20 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
         if c.tokens in BW_TOKENS
     )
     head += f" Reloading wins above BW* = {needed}."
+    warning = tuple(_warnings(run))
     lines = (f"{_label(answer, point)}: {_both(answer, point)}" for point in drawn)
     return ReloadView(
-        words=(head, *_notes(answer)),
+        words=(head, *warning, *_notes(answer)),
         figure=_figure(answer, drawn),
         tables=(_points_table(answer),),
-        lines=(head, *lines),
+        lines=(head, *warning, *lines),
     )
+
+
+def _warnings(run: MeasuredRun) -> Iterator[str]:
+    """Yield why the reads may not have come from the medium."""
+    if run.record.written.state in NOT_THE_MEDIUM:
+        yield f"Not to be relied on: {sentence(run.record.written.reason)}."
 
 
 def _head(answer: Answer, subject: Subject) -> str:
@@ -87,7 +95,8 @@ def _notes(answer: Answer) -> Iterator[str]:
             yield f"Recompute: {note}."
     yield (
         "A context of B bytes is ceil(B / request bytes) requests, so many in flight at a time, "
-        "one round after the other. p50: every request takes the median time. p99: every request "
+        "one round after the other. p50: every request takes the median time, which is too quick "
+        "where there is a tail, as many in turn take their mean. p99: every request "
         "is as slow as the 99th percentile one, an upper bound and not the p99 of a reload."
     )
     if answer.ttft_s is not None:

@@ -32,6 +32,9 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from wrap(view.verdict, COLUMNS)
     for alert in view.alerts:
         yield from wrap(f"!! {alert.upper() if len(alert) < 40 else alert}", COLUMNS)
+    for fact in (fact for group in view.facts for fact in group.facts):
+        if fact.name == "preparation" and fact.value == "holds":
+            yield from wrap(f"preparation: {fact.reason}", COLUMNS)
     yield from reading_lines(view.readings, COLUMNS)
     yield from role_lines(view.cards, view.controller, COLUMNS)
     for role in view.roles:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvbench.host.model import Identity, WriteHistory
+from kvbench.host.samples import SAMPLES
 from kvbench.stats.steady import State
 from kvbench.units import SECTOR_BYTES, format_size
 
@@ -174,7 +175,7 @@ def can_be_bound(binding: Binding) -> bool:
 
 
 def judge(
-    stamp: Preparation, binding: Binding, now: WriteHistory, *, all_samples_hold_data: bool
+    stamp: Preparation, binding: Binding, now: WriteHistory, *, empty_samples: int
 ) -> Condition:
     """Return whether the state that ``stamp`` records still holds.
 
@@ -182,7 +183,7 @@ def judge(
         stamp: of the same device, or of another.
         binding: what the target is bound to now.
         now: what it has counted so far.
-        all_samples_hold_data: blocks read at random all hold data.
+        empty_samples: how many of the blocks that were read at random are empty.
     """
     if stamp.binding != binding:
         return Condition(state="none", text=_other_device(stamp.binding, binding))
@@ -191,16 +192,16 @@ def judge(
     condition = Condition(
         state="holds",
         text=f"{settled}{_cycles(stamp, now)}",
-        covered=stamp.coverage.proven and all_samples_hold_data and not discarded,
+        covered=stamp.coverage.proven and not empty_samples and not discarded,
         steady=stamp.state,
         run_id=stamp.run_id,
         written_since_bytes=written,
     )
     if discarded:
-        text = f"{settled}, but {format_size(discarded)} were deallocated since"
+        text = f"{settled}; {format_size(discarded)} were deallocated since"
         return replace(condition, state="broken", text=text)
-    if not all_samples_hold_data:
-        text = f"{settled}, but by now blocks of it are empty"
+    if empty_samples:
+        text = f"{settled}; by now {empty_samples} of {SAMPLES} sampled blocks are empty"
         return replace(condition, state="broken", text=text)
     if written is None:
         why = now.reason or "the drive does not tell"
@@ -211,9 +212,13 @@ def judge(
         return replace(condition, state="unknown", text=text)
     if written > max(SMART_STEP_BYTES, WRITTEN_SHARE_MAX * binding.size_bytes):
         share = 100 * written / binding.size_bytes
-        text = f"{settled}, but {format_size(written)} were written since ({share:.2g} % of it)"
+        text = f"{settled}; {format_size(written)} were written since ({_share_words(share)} of it)"
         return replace(condition, state="broken", text=text)
     return condition
+
+
+def _share_words(percent: float) -> str:
+    return f"{percent:.2g} %" if percent < 100 else f"{percent / 100:.1f} times all"
 
 
 def _other_device(then: Binding, now: Binding) -> str:

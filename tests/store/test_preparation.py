@@ -73,9 +73,9 @@ def stamp(*states: str, history: WriteHistory = THEN, proven: bool = True) -> Pr
 
 
 def judged(
-    now: WriteHistory, of: Preparation | None = None, *, full: bool = True, binding: Binding = DRIVE
+    now: WriteHistory, of: Preparation | None = None, *, empty: int = 0, binding: Binding = DRIVE
 ) -> Condition:
-    return judge(of or stamp(), binding, now, all_samples_hold_data=full)
+    return judge(of or stamp(), binding, now, empty_samples=empty)
 
 
 def test_a_stamp_holds_while_nothing_was_written() -> None:
@@ -123,7 +123,7 @@ def test_a_deallocation_breaks_it_and_nothing_proves_its_blocks_written() -> Non
 
 
 def test_empty_blocks_break_it_even_where_no_counter_tells() -> None:
-    found = judged(replace(THEN, boot_id="boot-2"), full=False)
+    found = judged(replace(THEN, boot_id="boot-2"), empty=3)
     assert (found.state, found.covered) == ("broken", False)
 
 
