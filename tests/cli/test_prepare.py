@@ -125,3 +125,14 @@ def test_a_damaged_stamp_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
         done = kvbench("run", device, "--workload", SMALL, "--repetitions", "1", cwd=tmp_path)
     assert done.returncode == ExitCode.OK, done.stdout
     assert "is damaged" in done.stderr
+
+
+def test_a_preparation_is_not_gone_on_with_from_its_middle(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        prepare(device, tmp_path, "--label", "mine")
+        before = fingerprint(device)
+        arguments = ("run", "--resume", "mine", "--destroy", device, "--yes")
+        done = kvbench(*arguments, cwd=tmp_path)
+        assert done.returncode == ExitCode.USAGE
+        assert "prepare again" in done.stderr
+        assert fingerprint(device) == before

@@ -356,3 +356,23 @@ def test_what_the_device_and_the_host_say_of_themselves_stands_beside_the_readin
     idle = a_run(a_plan("idle-then-read"), sleepy(3.0), metrics=["latency_mean"])
     reading = only(with_facts(idle, cpu_idle_exit_us="133"))
     assert "takes 133 us to leave" in reading.caveats[0]
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_a_difference_of_few_repetitions_may_be_chance(repetitions: int) -> None:
+    def beside(cell: Cell, _metric: str) -> float:
+        return (9.0 if cell.alone is None else 1.0) * 1e-4 * wobble(cell)
+
+    for plan, value, metric in (
+        (a_plan("read-under-write", repetitions=repetitions), beside, "latency_p50"),
+        (a_plan("idle-then-read", repetitions=repetitions), sleepy(9.0), "latency_mean"),
+    ):
+        reading = only(a_run(plan, value, metrics=[metric]))
+        assert reading.answer == "cannot-say"
+        assert "ewer than 3 repetitions cannot tell" in said(reading)
+
+
+def test_blocks_that_were_zeroes_before_the_trim_are_no_answer() -> None:
+    plan = a_plan("deallocate-then-read", kind="block")
+    run = a_run(plan, after_trim=lambda _: looked(zero=100, zero_before=100))
+    assert only(run).answer == "cannot-say"

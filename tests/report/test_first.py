@@ -1,5 +1,6 @@
 """The first screen: a verdict per role, and at most three facts."""
 
+import pytest
 from msgspec.structs import replace
 
 from kvbench.report.doubts import collect_marks
@@ -78,3 +79,11 @@ def test_a_role_says_what_its_card_comes_to() -> None:
     assert seen.href == "#card-memory"
     (other,) = role_verdicts([replace(card, unmeasured="run it")])
     assert other.words == "run it"
+
+
+@pytest.mark.parametrize("state", ["unproven", "buffered"])
+def test_no_reload_is_claimed_of_what_may_not_have_come_from_the_medium(state: str) -> None:
+    run = make_run()
+    written = replace(run.record.written, state=state, reason="nobody filled it")
+    run = replace(run, record=replace(run.record, written=written))
+    assert all(fact.href != "#reload" for fact in first_facts(run, collect_marks(run), RELOAD))

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.host.model import Fact
-from kvbench.measure.model import MeasuredRun
+from kvbench.measure.model import Finding, MeasuredRun
 from kvbench.plan import Scaled
 from kvbench.report import text, view
 from kvbench.report.curves import CURVES_MAX, quantiles
@@ -495,3 +495,14 @@ def test_a_value_carries_the_number_that_it_is_sorted_by() -> None:
     ]
     assert any(value.raw is not None and value.raw < 1 for value in values)  # seconds
     assert all((value.raw is not None) == value.known for value in values)
+
+
+def test_a_ceiling_that_is_not_known_is_a_note_and_no_number_of_the_device() -> None:
+    run = make_run(judge=all_valid)
+    finding = Finding(check="runtime", severity="invalid", text="ran 0.7 s")
+    first = replace(run.cells[0], outcome="invalid", findings=(finding,))
+    first = replace(first, cell=replace(first.cell, purpose="ceiling"))
+    doubts = seen(replace(run, cells=(first, *run.cells[1:]))).doubts
+    assert not [doubt for doubt in doubts if doubt.level == "bad"]
+    (note,) = [doubt.text for doubt in doubts if "ceilings are not known" in doubt.text]
+    assert "ran 0.7 s" in note
