@@ -3,7 +3,8 @@
 import argparse
 import tempfile
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -23,9 +24,10 @@ from kvbench.cli.taking import (
     record_of,
     stop_on_signals,
 )
-from kvbench.errors import ExitCode, Interrupted, Refused, UsageError
+from kvbench.errors import ExitCode, Interrupted, KvbenchError, Refused, UsageError
 from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool, find_fio
+from kvbench.fio.sections import section_seed
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity, Written
 from kvbench.plan import Plan, make_plan
@@ -43,6 +45,7 @@ from kvbench.store.preparation import (
     binding_of,
     can_be_bound,
 )
+from kvbench.store.records import FORMAT as RECORD_FORMAT
 from kvbench.store.records import EndRecord
 from kvbench.store.stamps import drop_stamp, encode, save_stamp
 from kvbench.store.write import RunWriter, write_derived
@@ -146,8 +149,13 @@ def execute(arguments: argparse.Namespace) -> int:
         check_mode(plan, identity)
         check_engine_works(plan, tool, identity)
         binding = binding_of(identity, plan.target.logical_block_bytes)
-        arguments.results.mkdir(parents=True, exist_ok=True)
+        # The run comes first: a store that cannot be written shows before anything is destroyed,
+        # and whoever asks later finds that this device was written to.
+        unknown = Written(state="unproven", reason="this run was about to fill it")
+        record = record_of(arguments, plan, identity, unknown, tool)
+        writer = RunWriter.create(arguments.results, record)
         drop_stamp(arguments.results, binding)  # from here on the device is no longer that
+        held.enter_context(_told_when_it_fails(writer))
         scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="kvbench-")))
         if stop.is_set():
             raise Interrupted("interrupted, nothing was written", where=identity.path)
@@ -172,7 +180,7 @@ def execute(arguments: argparse.Namespace) -> int:
                     one,
                     tool=tool,
                     engine=plan.engine,
-                    seed=arguments.seed + number,
+                    seed=section_seed(arguments.seed, f"fill {number}"),
                     folder=scratch / "fill",
                     stop=stop,
                     on_tick=_Progress(arguments, name, one.size_bytes).tick,
@@ -183,9 +191,6 @@ def execute(arguments: argparse.Namespace) -> int:
             _tell(arguments, f"{name}: {format_size(took.written_bytes)}, {rate}")
         covered = coverage(identity, fills, arguments.seed)
         _tell(arguments, covered.text)
-        written = Written(state="prepared" if covered.proven else "unproven", reason=covered.text)
-        record = record_of(arguments, plan, identity, written, tool)
-        writer = RunWriter.create(arguments.results, record)
         _, metrics = _rounds(arguments, plan, tool, identity, writer, stop)
         preparation = Preparation(
             format=FORMAT,
@@ -205,13 +210,34 @@ def execute(arguments: argparse.Namespace) -> int:
         if identity.kind == "file":
             _tell(arguments, "a file carries no stamp: later runs look at its extents instead")
         elif can_be_bound(binding):
+            guard.same_device(identity)  # else the stamp would be of something that has gone
             save_stamp(arguments.results, preparation)
         else:
             output.advise(
                 "this device has neither a serial nor a world-wide name, so no later run can know "
                 "that it was prepared"
             )
-    return _report(arguments, preparation, writer.folder)
+        return _report(arguments, preparation, writer.folder)
+
+
+@contextmanager
+def _told_when_it_fails(writer: RunWriter) -> Iterator[None]:
+    """Write how the run ended where it did not come to its first round."""
+    try:
+        yield
+    except KvbenchError as error:
+        if not (writer.folder / layout.END_FILE).exists():
+            interrupted = isinstance(error, Interrupted)
+            writer.finish(
+                EndRecord(
+                    format=RECORD_FORMAT,
+                    end="interrupted" if interrupted else "failed",
+                    ended_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                    cells_done=0,
+                    reason=str(error),
+                )
+            )
+        raise
 
 
 def _decide(arguments: argparse.Namespace, identity: Identity) -> Todo:
@@ -235,6 +261,12 @@ def _decide(arguments: argparse.Namespace, identity: Identity) -> Todo:
             "has several points, and a round is one",
             where=arguments.workload,
             hint="use a workload without sweep, load curve and pairs",
+        )
+    if workload.in_order or any(s.trims or s.once or s.barrier for s in workload.streams):
+        raise UsageError(
+            "trims, checks or waits in groups, and a round is a steady load",
+            where=arguments.workload,
+            hint=f"use {WORKLOAD}, or a workload that only reads and writes",
         )
     unit, reason = probe.indirection_unit_bytes(identity)
     if arguments.indirection_unit is not None:

@@ -227,7 +227,10 @@ def condition_of(results: Path, identity: Identity) -> Condition | None:
     try:
         stamp = find_stamp(results, binding)
     except StoreError as error:
-        output.advise(f"warning: {error}")
+        output.advise(
+            f"warning: {error.where}: the record of a preparation {error.message}; it counts as "
+            "none (kvbench prepare makes a new one)"
+        )
         stamp = None
     if stamp is None:
         return NOT_PREPARED

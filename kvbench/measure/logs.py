@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 TEXT_BYTES_MAX = 8 * GIB  # more than a day of barriers
-LINE_BYTES_MAX = 4096
+LINE_BYTES_MAX = 64 * 1024  # a histogram has 1,859 columns
 RATIO_MAX = 64  # fio's logs pack to a quarter; what packs better is looked at piece by piece
 PIECE = 256 * KIB
 _GZIP = 16 + zlib.MAX_WBITS

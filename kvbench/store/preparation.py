@@ -206,8 +206,8 @@ def judge(
     if written is None:
         why = now.reason or "the drive does not tell"
         text = (
-            f"{settled}; whether anything wrote to it since is not known: {why}, and the kernel's "
-            "counters began anew"
+            f"{settled}; whether anything wrote to it since is not known: {why}, and counters "
+            "began anew"
         )
         return replace(condition, state="unknown", text=text)
     if written > max(SMART_STEP_BYTES, WRITTEN_SHARE_MAX * binding.size_bytes):
@@ -244,11 +244,13 @@ def _since(then: WriteHistory, now: WriteHistory) -> tuple[int | None, int | Non
             counts.append((now.write_sectors - then.write_sectors) * SECTOR_BYTES)
         if then.discard_sectors is not None and now.discard_sectors is not None:
             discarded = (now.discard_sectors - then.discard_sectors) * SECTOR_BYTES
+    if min(counts, default=0) < 0 or (discarded or 0) < 0:
+        return None, None  # a count that ran backwards began anew, or was edited
     return max(counts, default=None), discarded
 
 
 def _cycles(stamp: Preparation, now: WriteHistory) -> str:
     then, later = stamp.history.power_cycles, now.power_cycles
-    if then is None or later is None or then == later:
+    if then is None or later is None or then >= later:
         return ", nothing wrote to it since"
     return f", nothing wrote to it since, through {later - then} power cycles"

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kvbench.document import found, open_regular, printable, read_regular
 from kvbench.errors import StoreError
 from kvbench.host.health_model import RunHealth
+from kvbench.host.model import Written
 from kvbench.plan import Cell
 from kvbench.store import layout
 from kvbench.store.preparation import Preparation
@@ -123,7 +124,7 @@ def read_run(folder: Path) -> RunArchive:
     damage += _contradictions(record, end)
     return RunArchive(
         folder=folder,
-        record=_as_ended(record, end),
+        record=_as_prepared(_as_ended(record, end), preparation),
         end=end,
         cells=tuple(cells),
         damage=tuple(damage),
@@ -212,6 +213,7 @@ def _read_cell(folder: Path, planned: dict[str, Cell]) -> ArchivedCell:
     try:
         limits |= dict.fromkeys(cell.latency_logs(), LOG_BYTES_MAX)
         limits |= dict.fromkeys(cell.window_logs(), WINDOW_LOG_BYTES_MAX)
+        limits |= dict.fromkeys(cell.histogram_logs(), WINDOW_LOG_BYTES_MAX)
     except OSError as error:
         raise _unreadable(folder, error) from None
     for path, limit_bytes in limits.items():
@@ -233,12 +235,22 @@ def _as_ended(record: RunRecord, end: EndRecord | None) -> RunRecord:
     return replace(record, plan=plan)
 
 
+def _as_prepared(record: RunRecord, preparation: Preparation | None) -> RunRecord:
+    """Return the record of a preparation with what became of its fill, which came later."""
+    if preparation is None:
+        return record
+    proven = preparation.coverage.proven
+    written = Written(state="prepared" if proven else "unproven", reason=preparation.coverage.text)
+    return replace(record, written=written)
+
+
 def _impossible_end(record: RunRecord, end: EndRecord) -> bool:
     """Whether a run cannot have ended early as its end says."""
     if end.repetitions is None:
         return False
     within = 1 <= end.repetitions <= record.plan.repetitions
-    return record.plan.until_precise is None or not within
+    may_be_early = record.plan.until_precise is not None or record.command[1:2] == ("prepare",)
+    return not (may_be_early and within)
 
 
 def _contradictions(record: RunRecord, end: EndRecord | None) -> list[str]:

@@ -58,6 +58,12 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
         written=replace(record.written, reason=clean(record.written.reason)),
         facts=tuple(_fact(fact, secrets) for fact in record.facts),
         caveats=tuple(clean(caveat) for caveat in record.caveats),
+        condition=record.condition
+        and replace(
+            record.condition,
+            text=clean(record.condition.text),
+            run_id=clean(record.condition.run_id),
+        ),
         pairing=pairing and replace(pairing, between=clean(pairing.between)),
     )
 

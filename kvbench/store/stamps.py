@@ -35,14 +35,15 @@ def drop_stamp(results: Path, binding: Binding) -> None:
     """Forget what is known of a device, before it is changed.
 
     Raises:
-        StoreError: the stamp is there and cannot be removed.
+        StoreError: the stamp cannot be removed, or its folder could not hold a new one.
     """
     path = stamp_path(results, binding)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(
-            f"an old stamp cannot be removed: {error.strerror}", where=str(path)
+            f"no record of the device can be kept here: {error.strerror}", where=str(path)
         ) from error
 
 

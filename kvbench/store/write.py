@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import secrets
 import shutil
 from pathlib import Path
 
@@ -59,8 +60,9 @@ class RunWriter:
             for cell_id in sorted(again):
                 _set_aside(layout.cell_folder(folder, cell_id))
             (folder / layout.END_FILE).unlink(missing_ok=True)
-            for left_over in (folder / layout.CELLS_FOLDER).glob(f"{_TEMPORARY}*"):
-                _drop(left_over)
+            for place in (folder, folder / layout.CELLS_FOLDER):
+                for left_over in place.glob(f"{_TEMPORARY}*"):
+                    _drop(left_over)
         except OSError as error:
             raise _unwritable(folder, error) from error
         return cls(folder)
@@ -171,11 +173,16 @@ def _encode(record: RunRecord | CellRecord | EndRecord | RunHealth) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
-    _drop(temporary)  # a pipe of that name would be waited for, a link would be followed
-    temporary.write_bytes(data)
-    _sync(temporary)
-    temporary.rename(path)
+    # A name that nobody has: what stands under another is not ours to replace or to remove.
+    temporary = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        _sync(temporary)
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # on a full disk it would take what is left
+        raise
     _sync(path.parent)
 
 

@@ -205,3 +205,23 @@ def test_a_pipe_in_the_place_of_a_stamp_is_not_waited_for(tmp_path: Path) -> Non
 def test_a_hostile_serial_makes_no_path(tmp_path: Path) -> None:
     path = stamp_path(tmp_path, replace(DRIVE, serial="../../etc/x\n"))
     assert path.parent == tmp_path / "stamps"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        replace(THEN, smart_written_bytes=1),
+        replace(THEN, write_sectors=1),
+        replace(THEN, smart_written_bytes=10**18, write_sectors=1),
+        replace(THEN, discard_sectors=1),
+    ],
+)
+def test_a_count_that_runs_backwards_tells_nothing(now: WriteHistory) -> None:
+    found = judged(now)
+    assert found.state == "unknown"
+    assert found.written_since_bytes is None
+    assert found.doubt
+
+
+def test_fewer_power_cycles_than_before_are_not_told_as_some() -> None:
+    assert "-" not in judged(replace(THEN, power_cycles=1)).text.partition("was steady")[2]

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
 from kvbench.host.model import Fact, Identity
+from kvbench.store.preparation import NOT_PREPARED
 from kvbench.store.records import Pairing, RunRecord
 from kvbench.store.redact import hidden, hider, is_redacted, redact, same_drive, with_hidden_names
 from tests.records import a_plan, a_run_record, a_target
@@ -41,6 +42,7 @@ def a_drive(serial: str = SERIAL, path: str = BY_ID) -> RunRecord:
             Fact(name="mount_source", value=f"{HOST}:/export"),
             Fact(name="kernel_command_line", value="root=/dev/disk/by-id/nvme-eui.0025385b91"),
         ),
+        condition=replace(NOT_PREPARED, text=f"prepared (run prep-{HOST})", run_id=f"prep-{HOST}"),
         pairing=Pairing(kind="ab", pair_id="p", side="A", order="first", between=f"flash {serial}"),
     )
 

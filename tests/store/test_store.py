@@ -210,10 +210,10 @@ def test_a_full_disk_keeps_the_cells_that_were_stored(
     writer.commit_cell(a_cell_record(plan.cells[0]))
     writer.begin_cell("0002", JOB)
 
-    def full(_path: Path, _data: bytes) -> int:
+    def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("kvbench.store.write._sync", full)
     with pytest.raises(StoreError, match="No space left on device"):
         writer.commit_cell(a_cell_record(plan.cells[1]))
     monkeypatch.undo()
@@ -255,3 +255,20 @@ def test_a_run_id_has_nothing_that_fio_or_a_shell_would_split() -> None:
     moment = datetime(2026, 7, 1, 12, 0, 5, tzinfo=UTC)
     assert layout.run_id(moment, "") == "20260701T120005.000Z"
     assert layout.run_id(moment, "new fw: 1.2/../x\n") == "20260701T120005.000Z-new-fw-1.2-..-x"
+
+
+def test_writing_a_file_removes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    mine = tmp_path / ".partial-x.html"
+    mine.mkdir()
+    (mine / "precious").write_text("data")
+    write_derived(tmp_path / "x.html", "new")
+    assert (mine / "precious").read_text() == "data"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".partial-x.html", "x.html"]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_half_written(tmp_path: Path) -> None:
+    (tmp_path / "x.html").mkdir()
+    (tmp_path / "x.html" / "full").write_text("")
+    with pytest.raises(StoreError):
+        write_derived(tmp_path / "x.html", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
