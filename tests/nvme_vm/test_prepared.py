@@ -3,9 +3,8 @@
 import pytest
 
 from kvbench.errors import ExitCode
-from kvbench.store.preparation import Condition
+from kvbench.store.preparation import SMART_STEP_BYTES, Condition
 from kvbench.store.read import find_run, read_run
-from kvbench.store.preparation import SMART_STEP_BYTES
 from kvbench.units import MIB
 from tests.nvme_vm.guest import Seen
 from tests.nvme_vm.inside.prepared import FOREIGN_MIB
