@@ -396,3 +396,9 @@ def test_a_folder_that_may_not_be_read_is_one_sentence(run: Path) -> None:
 def test_a_record_survives_the_round_through_its_file(run: Path) -> None:
     raw = (run / layout.RUN_FILE).read_bytes()
     assert msgspec.json.decode(raw, type=RunRecord) == a_run_record()
+
+
+def test_a_pipe_in_the_place_of_a_histogram_log_is_told_and_not_waited_for(run: Path) -> None:
+    cells = sorted(path for path in (run / layout.CELLS_FOLDER).iterdir() if path.is_dir())
+    os.mkfifo(cells[0] / "histogram_clat_hist.1.log.gz")
+    assert "histogram_clat_hist" in only_damage(run)
