@@ -1,17 +1,20 @@
 """Measure healthy drives: what they are, how fast, and what is kept when the power goes."""
 
+import fcntl
+import os
 from pathlib import Path
 
-from tests.nvme_vm.inside.driver import WRITES, Driver, busy, run, wait_until
+from tests.nvme_vm.inside.driver import WRITES, Answer, Driver, busy, run, wait_until
 
 FAST, SLOW, BLOCKS_4K = "/dev/nvme0n1", "/dev/nvme1n1", "/dev/nvme2n1"
-FIRST, SECOND = "/dev/nvme3n1", "/dev/nvme3n2"  # two namespaces of one drive
+FIRST, SECOND = "/dev/nvme3n1", "/dev/nvme3n2"  # namespaces of one drive, in either order
 STORE = "/dev/nvme4n1"  # has a file system for results
 CLIFF = "/dev/nvme5n1"  # its first writes are faster
 BY_ID = "/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_"
 FAST_THROTTLE, FAST_IOPS = "/objects/nvme0-n1-tg", 600
 STORE_POINT = Path("/run/store")
 CUT_AFTER_CELLS = 3
+NVME_IOCTL_ID = 0x4E40  # linux/nvme_ioctl.h: returns the namespace's id
 
 
 def measured(driver: Driver, name: str, target: str, *, repetitions: int = 8) -> None:
@@ -28,9 +31,11 @@ def gated(driver: Driver) -> str:
 
 
 def identities(driver: Driver) -> None:
-    """What kvbench takes each drive for."""
+    """What kvbench takes each drive for, beside what the kernel's driver answers."""
     for device in (FAST, BLOCKS_4K, FIRST, SECOND):
         driver.kvbench(f"doctor {device}", "doctor", device, "--json")
+        nsid = str(namespace_id(device))
+        driver.write_down(Answer(name=f"namespace of {device}", stdout=nsid))
     tools = [Path("/usr/sbin") / name for name in ("nvme", "smartctl")]
     for tool in (tool for tool in tools if tool.exists()):
         tool.rename(tool.with_suffix(".away"))
@@ -38,6 +43,15 @@ def identities(driver: Driver) -> None:
     for tool in tools:
         if tool.with_suffix(".away").exists():
             tool.with_suffix(".away").rename(tool)
+
+
+def namespace_id(device: str) -> int:
+    """Ask the driver; the number in a name is the order in which the kernel found namespaces."""
+    node = os.open(device, os.O_RDONLY)
+    try:
+        return fcntl.ioctl(node, NVME_IOCTL_ID)
+    finally:
+        os.close(node)
 
 
 def throttled(driver: Driver) -> None:
