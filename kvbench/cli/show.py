@@ -7,8 +7,14 @@ from kvbench.cli import output
 from kvbench.cli.options import add_plan_arguments, choose
 from kvbench.cli.points import sweep_order
 from kvbench.errors import ExitCode, UsageError
+from kvbench.fio.cell_limits import with_least_rate
 from kvbench.fio.jobfile import render
 from kvbench.plan import Cell
+
+UNDECIDED = (
+    "# A run decides the rate of this point from the peak that it measures before;\n"
+    "# here each job has the rate of one I/O a second in its place."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +44,8 @@ def execute(arguments: argparse.Namespace) -> int:
                         "point_id": cell.point_id,
                         "parameters": cell.parameters,
                         "alone": cell.alone,
-                        "job": render(cell, plan.target.path),
+                        "rate_is_decided_in_the_run": cell.undecided,
+                        "job": render(with_least_rate(cell), plan.target.path),
                     }
                     for cell in points
                 ],
@@ -51,7 +58,9 @@ def execute(arguments: argparse.Namespace) -> int:
     derivation = plan.workloads[0].derivation
     if derivation:
         print(f"# {derivation}")
-    print(render(cell, plan.target.path), end="")
+    if cell.undecided:
+        print(UNDECIDED)
+    print(render(with_least_rate(cell), plan.target.path), end="")
     output.advise(f"point {arguments.point} of {len(points)}; --point N shows another")
     if not Path(plan.target.path).exists():
         output.advise(f"{plan.target.path} does not exist yet; kvbench run makes and fills it")
@@ -59,9 +68,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _points(cells: tuple[Cell, ...]) -> list[Cell]:
-    """Return one cell per point, in the order of the sweep (the plan itself is shuffled)."""
+    """Return one cell per point, in the order of the sweep: the plan itself is shuffled.
+
+    Those whose rate follows from what others reach come last.
+    """
     first: dict[str, Cell] = {}
     for cell in cells:
         if cell.purpose == "measure":
             first.setdefault(cell.point_id, cell)
-    return sorted(first.values(), key=sweep_order)
+    return sorted(first.values(), key=lambda cell: (cell.undecided, sweep_order(cell)))

@@ -33,10 +33,10 @@ def refuse_unfit_plan(plan: Plan, identified: Identified) -> None:
     """
     check_stored(plan, identified)
     for cell in plan.cells:
-        refuse_unfit(_with_least_rate(cell))
+        refuse_unfit(with_least_rate(cell))
 
 
-def _with_least_rate(cell: Cell) -> Cell:
+def with_least_rate(cell: Cell) -> Cell:
     """Return a cell whose rate is yet to be decided with a rate that it could have."""
     if not cell.undecided:
         return cell

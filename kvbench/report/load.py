@@ -30,7 +30,7 @@ FIGURES_MAX = 4
 OVERLOADED = "overloaded"  # the check that finds a rate which was not achieved
 
 
-class _Curve(Struct, frozen=True, eq=False):
+class LoadCurve(Struct, frozen=True, eq=False):
     """The points of one load curve: all that differ in the load only."""
 
     words: str
@@ -44,7 +44,7 @@ def load_figures(index: Index, workload: Workload, figure_id: str) -> tuple[Figu
     if workload.load is None:
         return ()
     found: list[Figure] = []
-    for curve in _curves(index, workload):
+    for curve in curves_of(index, workload):
         name = f"{figure_id}-{len(found) + 1}"
         figure = _figure(index, workload, workload.load, curve, name)
         if figure is not None:
@@ -52,13 +52,14 @@ def load_figures(index: Index, workload: Workload, figure_id: str) -> tuple[Figu
     return tuple(found[:FIGURES_MAX])
 
 
-def _curves(index: Index, workload: Workload) -> list[_Curve]:
+def curves_of(index: Index, workload: Workload) -> list[LoadCurve]:
+    """Return the load curves of ``workload``: one per combination of what else is swept."""
     groups: dict[tuple[object, ...], tuple[dict[str, SweepValue], list[Point]]] = {}
     for point in index.points(workload):
         others = {k: v for k, v in point.cell.parameters.items() if k != LOAD}
         groups.setdefault(tuple(others.items()), (others, []))[1].append(point)
     return [
-        _Curve(
+        LoadCurve(
             parameter_words(others),
             direction,
             next((p for p in points if p.cell.parameters.get(LOAD) == PEAK), None),
@@ -70,7 +71,7 @@ def _curves(index: Index, workload: Workload) -> list[_Curve]:
 
 
 def _figure(
-    index: Index, workload: Workload, load: Load, curve: _Curve, figure_id: str
+    index: Index, workload: Workload, load: Load, curve: LoadCurve, figure_id: str
 ) -> Figure | None:
     stream = workload.streams[0]
     wanted = tuple(dict.fromkeys((*PERCENTILES, load.percentile)))
@@ -111,7 +112,7 @@ def _figure(
 
 
 def _series(
-    index: Index, stream: Stream, curve: _Curve, percentile: float, number: int
+    index: Index, stream: Stream, curve: LoadCurve, percentile: float, number: int
 ) -> LineSeries | None:
     metric = f"latency_{percentile_name(percentile)}"
     found: list[tuple[float, Summary, Summary, bool]] = []
@@ -146,7 +147,7 @@ def overloaded(point: Point) -> bool:
     return 2 * missed > len(used)
 
 
-def _rules(index: Index, stream: Stream, load: Load, curve: _Curve) -> list[Rule]:
+def _rules(index: Index, stream: Stream, load: Load, curve: LoadCurve) -> list[Rule]:
     limit = quantity("latency_p50", "s", load.limit_s)
     rules = [
         Rule(
@@ -157,7 +158,7 @@ def _rules(index: Index, stream: Stream, load: Load, curve: _Curve) -> list[Rule
         )
     ]
     for metric, at, name in (("iops", curve.peak, "peak"), ("usable_iops", None, "usable")):
-        summary = _anywhere(index, stream, curve, metric) if at is None else None
+        summary = anywhere(index, stream, curve, metric) if at is None else None
         if at is not None:
             summary = index.summary(at, stream.name, curve.direction, metric)
         if summary is None or summary.median is None:
@@ -175,7 +176,7 @@ def _rules(index: Index, stream: Stream, load: Load, curve: _Curve) -> list[Rule
     return rules
 
 
-def _anywhere(index: Index, stream: Stream, curve: _Curve, metric: str) -> Summary | None:
+def anywhere(index: Index, stream: Stream, curve: LoadCurve, metric: str) -> Summary | None:
     """Return a number of the curve as a whole, with whichever of its points it is stored."""
     points = (*((curve.peak,) if curve.peak else ()), *curve.shares)
     found = [index.summary(point, stream.name, curve.direction, metric) for point in points]
@@ -193,7 +194,7 @@ def _data_table(
     index: Index,
     workload: Workload,
     stream: Stream,
-    curve: _Curve,
+    curve: LoadCurve,
     percentiles: Sequence[float],
 ) -> PlainTable:
     metrics = ("iops", *(f"latency_{percentile_name(p)}" for p in percentiles))
@@ -210,7 +211,7 @@ def _data_table(
         row.append("yes" if overloaded(point) else "no" if point.used else "")
         rows.append(tuple(row))
     for metric in ("usable_iops", "usable_share"):
-        summary = _anywhere(index, stream, curve, metric)
+        summary = anywhere(index, stream, curve, metric)
         if summary is not None:
             text = f"{summary_text(summary)} ({summary_detail(summary)})"
             rows.append((metric_label(metric), text, *("",) * len(metrics)))

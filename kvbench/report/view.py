@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
+from msgspec.structs import replace
+
 from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.reading_model import Reading
@@ -29,9 +31,11 @@ from kvbench.report.preparation import preparation_view
 from kvbench.report.readings import reading_views
 from kvbench.report.reload import reload_view
 from kvbench.report.roles import card_views, controller_views
+from kvbench.report.steady import steady_mark, with_mark
 from kvbench.report.sweeps import sweep_figures
 from kvbench.report.tables import result_tables
 from kvbench.report.tenants import tenant_figures
+from kvbench.report.usable import usable_figure
 from kvbench.report.words import (
     ROLE_WORDS,
     sentence,
@@ -76,6 +80,13 @@ def build(
     doubts = list_doubts(run, marks)
     cards = card_views(judgement or Judgement())
     reload = reload_view(run, subject)
+    mark = steady_mark(run.record.condition)
+    health = health_view(run, index)
+    prepared = preparation_view(preparation) if preparation is not None else None
+    if reload is not None:
+        reload = replace(reload, figure=with_mark(reload.figure, mark))
+    if health is not None:
+        health = replace(health, figure=with_mark(health.figure, mark))
     state: Level = doubts[0].level if doubts else "note"
     return ReportView(
         title=f"kvbench: {short(run.record.label or plan.target.path)}",
@@ -84,7 +95,7 @@ def build(
         alerts=alerts(run),
         doubts=doubts,
         facts=_facts(run),
-        roles=tuple(_roles(index, marks)),
+        roles=tuple(_roles(index, marks, mark)),
         reload=reload,
         problems=tuple(list_problems(run)),
         method=method_words(run),
@@ -97,8 +108,8 @@ def build(
         first_facts=first_facts(run, marks, reload),
         controller=controller_views(judgement or Judgement()),
         readings=reading_views(readings),
-        health=health_view(run, index),
-        preparation=preparation_view(preparation) if preparation is not None else None,
+        health=health,
+        preparation=prepared,
     )
 
 
@@ -205,7 +216,7 @@ def _fact(fact: Fact) -> FactView:
     return FactView(name=name, value=value, known=True, reason=sentence(fact.reason))
 
 
-def _roles(index: Index, marks: Marks) -> Iterator[RoleView]:
+def _roles(index: Index, marks: Marks, mark: str) -> Iterator[RoleView]:
     workloads = index.run.record.plan.workloads
     for role in ROLES:
         tables = result_tables(index, role, workloads, marks)
@@ -214,11 +225,14 @@ def _roles(index: Index, marks: Marks) -> Iterator[RoleView]:
                 role=role,
                 words=ROLE_WORDS[role],
                 tables=tables,
-                figures=tuple(_figures(index, role)),
+                figures=tuple(with_mark(figure, mark) for figure in _figures(index, role)),
             )
 
 
 def _figures(index: Index, role: Role) -> Iterator[Figure]:
+    usable = usable_figure(index, role)
+    if usable is not None:
+        yield usable
     for number, workload in enumerate(index.run.record.plan.workloads, start=1):
         if workload.role != role:
             continue

@@ -1,5 +1,6 @@
 """``kvbench show``: a job text that says how a derived size came about, and that fio accepts."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from kvbench.cli.main import main
 from kvbench.errors import ExitCode
+from kvbench.workload.catalog import workload_names
 from tests.workload.files import READS, TOP, write
 
 BLOCKS = READS.replace('"4KiB"', '"kv"')
@@ -40,3 +42,27 @@ def test_a_model_that_nobody_knows_is_exit_2_and_one_sentence(
     assert "unknown model 'deepsek-v3'" in said
     assert "did you mean 'deepseek-v3'?" in said
     assert len(said.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_every_point_of_every_workload_has_a_job(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", name, "--results", str(tmp_path), "--json"]) == ExitCode.OK
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert points
+    assert all("\nioengine=" in point["job"] for point in points)
+
+
+def test_a_point_whose_rate_follows_from_the_peak_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["show", "load-curve", "--results", str(tmp_path)]
+    assert main(argv) == ExitCode.OK
+    first = capsys.readouterr().out
+    assert "decides the rate" not in first
+    assert "rate_iops" not in first
+    assert main([*argv, "--point", "3"]) == ExitCode.OK
+    later = capsys.readouterr().out
+    assert later.startswith("# A run decides the rate of this point")
+    assert "rate_iops=1" in later

@@ -467,14 +467,19 @@ def _special(workload: Workload, first: Cell) -> Iterable[Cell]:
         )
 
     if workload.load is not None:
-        yield cell("peak", {"load": "peak"}, workload.streams, load=CellLoad(kind="peak"))
-        open_loop = replace(workload.streams[0], queue_depth=workload.load.queue_depth)
-        for percent in workload.load.percents:
-            load = CellLoad(kind="share", percent=percent)
-            yield cell(f"{percent}", {"load": f"{percent} %"}, (open_loop,), load=load)
-        for step in range(1, workload.load.search_steps + 1):
-            load = CellLoad(kind="search", step=step)
-            yield cell(f"search{step}", {"load": f"search {step}"}, (open_loop,), load=load)
+        for number, (streams, swept) in enumerate(points(workload.streams, workload.sweep)):
+            tail = f"-{number}" if number else ""
+            peak = {**swept, "load": "peak"}
+            yield cell(f"peak{tail}", peak, streams, load=CellLoad(kind="peak"))
+            open_loop = (replace(streams[0], queue_depth=workload.load.queue_depth),)
+            for percent in workload.load.percents:
+                load = CellLoad(kind="share", percent=percent)
+                share = {**swept, "load": f"{percent} %"}
+                yield cell(f"{percent}{tail}", share, open_loop, load=load)
+            for step in range(1, workload.load.search_steps + 1):
+                load = CellLoad(kind="search", step=step)
+                search = {**swept, "load": f"search {step}"}
+                yield cell(f"search{step}{tail}", search, open_loop, load=load)
     elif workload.matrix:
         for stream in workload.streams:
             yield cell(f"alone-{stream.name}", {}, (stream,), alone=stream.name)
