@@ -21,6 +21,7 @@ from kvbench.gate.model import GateRow, Outcome, RowVerdict
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
 from kvbench.metrics import METRICS
+from kvbench.store.preparation import Condition
 from kvbench.store.records import RunRecord
 from kvbench.workload.schema import Evidence, Role
 
@@ -30,6 +31,7 @@ class HistoryRun(Struct, frozen=True, kw_only=True):
 
     ``against`` is the place of the run that it was held against, ``outcome`` what the gate says of
     the pair.  ``apart`` says why the run right before it is not that one, "" where it is.
+    ``condition`` is what the run knew of the preparation of the drive.
     """
 
     side: Side
@@ -38,6 +40,7 @@ class HistoryRun(Struct, frozen=True, kw_only=True):
     against: int | None
     outcome: Outcome | None
     apart: str
+    condition: Condition | None = None
 
 
 class HistoryPoint(Struct, frozen=True, kw_only=True):
@@ -111,6 +114,7 @@ def history_of(
                 against=against,
                 outcome=None if gate is None else gate.outcome,
                 apart=apart,
+                condition=run.record.condition,
             )
         )
     return History(

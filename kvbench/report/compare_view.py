@@ -40,6 +40,7 @@ from kvbench.report.compare_words import (
 from kvbench.report.doubts import collect_marks, list_doubts
 from kvbench.report.model import Doubt, Level
 from kvbench.report.points import Index, place_in_sweep
+from kvbench.report.steady import mark_of_sides, with_mark
 from kvbench.report.words import ROLE_WORDS, sentence, short
 from kvbench.workload.schema import ROLES, Role, Workload
 
@@ -186,6 +187,7 @@ def _roles(
 ) -> Iterator[CompareRole]:
     indexes = [Index(run) for run in runs] if figures else []
     names = [side_name(side) for side in comparison.sides]
+    mark = mark_of_sides([run.record.condition for run in runs])
     workloads: dict[str, Workload] = {}
     for run in runs:
         for workload in run.record.plan.workloads:
@@ -197,7 +199,7 @@ def _roles(
             continue
         own = list(dict.fromkeys(row.key.workload for row in rows))
         drawn = [
-            figure
+            with_mark(figure, mark)
             for name in (own[:FIGURES_MAX] if figures else ())
             for figure in workload_figures(indexes, names, name, f"compare-{numbers[name]}")
         ]

@@ -68,7 +68,7 @@ _STYLE: "dict[RcKeyType, Any]" = {
 
 def draw(panel: CurvePanel | LinePanel | BarPanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
-    return draw_with(panel, svg_named(figure_id))
+    return draw_with(panel, svg_named(figure_id, panel.mark))
 
 
 def draw_with(panel: CurvePanel | LinePanel | BarPanel, save: Save[T]) -> T:

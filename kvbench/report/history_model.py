@@ -42,6 +42,7 @@ class TrendPanel(Struct, frozen=True, kw_only=True):
     points: tuple[TrendPoint, ...]
     missing: tuple[int, ...]
     firmware: tuple[tuple[int, str], ...]
+    mark: str = ""  # which runs are not of a steady device, inside the drawing
 
 
 class RunRow(Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from kvbench.report.history_model import (
 )
 from kvbench.report.model import Level
 from kvbench.report.points import place_in_sweep
+from kvbench.report.steady import mark_of_runs
 from kvbench.report.words import ROLE_WORDS, metric_meaning, sentence, short
 from kvbench.workload.schema import ROLES
 
@@ -348,6 +349,7 @@ def _panel(history: History, series: HistorySeries) -> TrendPanel:
         points=tuple(points),
         missing=tuple(p.run + 1 for p in series.points if p.sample.median is None),
         firmware=tuple(firmware),
+        mark=mark_of_runs({p.run + 1: history.runs[p.run].condition for p in series.points}),
     )
 
 

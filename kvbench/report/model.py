@@ -108,6 +108,7 @@ class CurvePanel(Struct, frozen=True, kw_only=True):
     x_label: str
     y_label: str
     curves: tuple[Curve, ...]
+    mark: str = ""  # whether the device was steady, inside the drawing
 
 
 class LineSeries(Struct, frozen=True, kw_only=True):
@@ -162,6 +163,7 @@ class LinePanel(Struct, frozen=True, kw_only=True):
     x_unit: str = "1"
     x_scale: Literal["log2", "linear"] = "log2"
     rules: tuple[Rule, ...] = ()
+    mark: str = ""  # whether the device was steady, inside the drawing
 
 
 class HeatCell(Struct, frozen=True, kw_only=True):
@@ -181,6 +183,7 @@ class HeatPanel(Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[HeatCell, ...]], ...]  # name, a soft line below it, cells
     key: tuple[tuple[int, str], ...]  # level, what it stands for
+    mark: str = ""  # whether the device was steady, inside the drawing
 
 
 class Bar(Struct, frozen=True, kw_only=True):
@@ -208,6 +211,7 @@ class BarPanel(Struct, frozen=True, kw_only=True):
     description: str
     what: str  # "latency" or "rate"
     groups: tuple[BarGroup, ...]
+    mark: str = ""  # whether the device was steady, inside the drawing
 
 
 Panel = CurvePanel | LinePanel | BarPanel | HeatPanel | TimelinePanel

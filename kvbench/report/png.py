@@ -1,7 +1,7 @@
 """Figures -> PNG files: the drawings of the page, on white, with their titles."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 from matplotlib.figure import Figure as Drawing
@@ -31,12 +31,19 @@ def pngs_of(figure: Figure) -> Iterator[tuple[str, bytes]]:
         yield name, draw_png(panel, figure.title)
 
 
+def of_figures(figures: Iterable[Figure]) -> Iterator[tuple[str, bytes]]:
+    """Yield (file name, PNG) for each panel of each of ``figures``."""
+    for figure in figures:
+        yield from pngs_of(figure)
+
+
 def draw_png(panel: Panel, heading: str) -> bytes:
     """Return ``panel`` as PNG; ``heading`` stands above its title unless it says the same."""
 
     def save(drawing: Drawing, title: str, description: str) -> bytes:
         above = () if heading in title else (heading,)
-        return to_png(drawing, (*above, title), description)
+        marked = (panel.mark,) if panel.mark else ()
+        return to_png(drawing, (*above, title, *marked), description)
 
     match panel:
         case HeatPanel():

@@ -1,6 +1,7 @@
 """A preparation -> what was done, and its rounds as a figure.  Pure."""
 
 from kvbench.report.model import Figure, LinePanel, LineSeries, PlainTable, PreparationView
+from kvbench.report.steady import state_mark, with_mark
 from kvbench.report.words import metric_label, quantity, sentence, short
 from kvbench.stats.steady import RANGE_SHARE_MAX, SLOPE_SHARE_MAX, WINDOW_ROUNDS
 from kvbench.store.preparation import STATE_WORDS, FillPass, Preparation, SteadyMetric
@@ -82,7 +83,7 @@ def _figure(preparation: Preparation) -> Figure | None:
     panels = tuple(p for metric in preparation.metrics if (p := _panel(metric)) is not None)
     if not panels:
         return None
-    return Figure(
+    figure = Figure(
         figure_id="steady-state",
         title="Rounds of the preparation",
         question="Did the device settle?",
@@ -93,6 +94,7 @@ def _figure(preparation: Preparation) -> Figure | None:
         panels=panels,
         table=_table(preparation),
     )
+    return with_mark(figure, state_mark(preparation.state))
 
 
 def _panel(metric: SteadyMetric) -> LinePanel | None:

@@ -9,6 +9,7 @@ import io
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from textwrap import wrap
 
 from matplotlib.figure import Figure as Drawing
 
@@ -28,22 +29,27 @@ PALETTE = (  # Okabe and Ito, told apart by colour-blind readers; yellow is left
 )
 FONTS = "system-ui, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 
+MARK_ROW, MARK_FONT = 12.0, 8.5  # points, as everything in a drawing
+MARK_CHARACTER = 5.0  # a wide one in bold
+
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FRACTION = re.compile(r"(\.\d\d)\d+")  # of a point, a seventieth of an inch
 
 
-def svg_named(figure_id: str) -> Callable[[Drawing, str, str], str]:
+def svg_named(figure_id: str, mark: str = "") -> Callable[[Drawing, str, str], str]:
     """Return what saves a drawing with its title and description under this id."""
 
     def save(drawing: Drawing, title: str, description: str) -> str:
-        return to_svg(drawing, figure_id=figure_id, title=title, description=description)
+        return to_svg(drawing, figure_id=figure_id, title=title, description=description, mark=mark)
 
     return save
 
 
-def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) -> str:
+def to_svg(
+    drawing: Drawing, *, figure_id: str, title: str, description: str, mark: str = ""
+) -> str:
     """Return ``drawing`` as the text of one <svg> element.
 
     Args:
@@ -51,6 +57,8 @@ def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) ->
         figure_id: unique in the page; letters, digits and hyphens.
         title: the figure's name, for assistive technology.
         description: what the figure shows, in words and numbers.
+        mark: what must be read with the figure wherever it is shown; it stands above the axes in
+            room of its own, so that it lies on nothing.
     """
     buffer = io.StringIO()
     drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -63,11 +71,31 @@ def to_svg(drawing: Drawing, *, figure_id: str, title: str, description: str) ->
         "aria-labelledby": f"{figure_id}-title {figure_id}-desc",
         "class": "plot",
     }
+    if mark:
+        _mark(root, mark)
+        description = f"{mark}. {description}"
     for name, text in (("desc", description), ("title", title)):
         element = ET.Element(name, {"id": f"{figure_id}-{name}"})
         element.text = text
         root.insert(0, element)
     return ET.tostring(root, encoding="unicode")
+
+
+def _mark(root: ET.Element, mark: str) -> None:
+    """Write ``mark`` into rows that are added at the top."""
+    left, top, width, height = (float(part) for part in root.attrib["viewBox"].split())
+    rows = wrap(mark, max(20, int(width / MARK_CHARACTER)))
+    for place, row in enumerate(rows):
+        element = ET.SubElement(root, "text")
+        element.attrib = {
+            "class": "steady-mark",
+            "x": f"{left + 3:g}",
+            "y": f"{top - MARK_ROW * (len(rows) - place - 1) - 3:g}",
+            "style": f"font: bold {MARK_FONT}px {FONTS}; fill: currentColor",
+        }
+        element.text = row
+    added = MARK_ROW * len(rows)
+    root.set("viewBox", f"{left:g} {top - added:g} {width:g} {height + added:g}")
 
 
 def _clean(root: ET.Element, prefix: str) -> None:

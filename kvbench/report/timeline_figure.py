@@ -23,7 +23,7 @@ MINUTES_FROM_S = 600.0  # from here on the time is in minutes
 
 def draw_timeline(panel: TimelinePanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
-    return draw_timeline_with(panel, svg_named(figure_id))
+    return draw_timeline_with(panel, svg_named(figure_id, panel.mark))
 
 
 def draw_timeline_with(panel: TimelinePanel, save: Save[T]) -> T:

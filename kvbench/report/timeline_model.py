@@ -61,3 +61,4 @@ class TimelinePanel(Struct, frozen=True, kw_only=True):
     axes: tuple[TimeAxis, ...]
     bands: tuple[Band, ...]
     marks: tuple[TimeMark, ...]
+    mark: str = ""  # whether the device was steady, inside the drawing

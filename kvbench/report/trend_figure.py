@@ -9,7 +9,7 @@ from kvbench.report.figures import FONT_PT, drawing_style
 from kvbench.report.history_model import TrendPanel, TrendPoint
 from kvbench.report.hover import note
 from kvbench.report.scales import tick
-from kvbench.report.svg import INK, PALETTE, to_svg
+from kvbench.report.svg import INK, PALETTE, svg_named
 
 WIDTH_IN, HEIGHT_IN = 3.3, 1.75
 LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.66, 0.12, 0.24, 0.36
@@ -45,9 +45,7 @@ def draw_trend(panel: TrendPanel, figure_id: str) -> str:
                 markersize=4,
                 transform=axes.get_xaxis_transform(),
             )
-        return to_svg(
-            drawing, figure_id=figure_id, title=panel.title, description=panel.description
-        )
+        return svg_named(figure_id, panel.mark)(drawing, panel.title, panel.description)
 
 
 def _scales(axes: Axes, panel: TrendPanel) -> None:
