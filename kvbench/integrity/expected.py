@@ -73,10 +73,11 @@ def _painted(
         end_s=entry.begin_s + kept.wall_s + SLACK_S if complete and kept is not None else None,
         queue_depth=stream.queue_depth,
         durable=stream.write_policy == "dsync",
+        cell_blocks=placed.size_bytes // stream.max_block_bytes,
     )
     whole = Region(
         start_bytes=start,
-        end_bytes=end,
+        end_bytes=end - placed.size_bytes % stream.max_block_bytes,
         block_bytes=stream.max_block_bytes,
         layers=(layer,),
         settled=complete,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kvbench.integrity.header import Headers, read_headers
 from kvbench.integrity.model import BAD, KINDS, Judged, Kind, Region, RegionCheck, Span
+from kvbench.integrity.order import ORDER_BLOCKS_MAX, out_of_order, why_not_ordered
 
 SPANS_MAX = 20  # that are told one by one
 # numberio wraps at 2^16; beyond, the numbers of a cell that was cut off cannot be told apart
@@ -39,7 +40,11 @@ def judge(blocks: NDArray[np.uint8], region: Region, start_bytes: int) -> Judged
     _set(codes, headers.present & ~headers.sound, "torn" if region.settled else "unwritten")
     _set(codes, ~headers.present, "lost" if region.settled else "unwritten")
     return Judged(
-        kinds=codes, layer=layer, number=headers.number, offset_bytes=headers.offset_bytes
+        kinds=codes,
+        layer=layer,
+        number=headers.number,
+        offset_bytes=headers.offset_bytes,
+        time_s=headers.time_s,
     )
 
 
@@ -50,6 +55,7 @@ def unreadable(count: int) -> Judged:
         layer=np.full(count, -1, dtype=np.int8),
         number=np.zeros(count, dtype=np.uint16),
         offset_bytes=np.zeros(count, dtype=np.uint64),
+        time_s=np.zeros(count, dtype=np.float64),
     )
 
 
@@ -63,6 +69,8 @@ class Tally:
         self._more = 0
         self._next = region.start_bytes
         self._numbers: set[int] = set()
+        self._whole: list[_Whole] = []
+        self._may_order = _blocks(region) <= ORDER_BLOCKS_MAX
 
     def add(self, judged: Judged) -> None:
         """Take in the blocks that follow those before."""
@@ -75,25 +83,28 @@ class Tally:
             # a header that is damaged may hold any number
             newest = (judged.layer == 0) & (judged.kinds == KINDS.index("good"))
             self._numbers.update(int(number) for number in judged.number[newest])
+        if self._may_order:
+            self._whole.append(_whole_ones(judged, self._next, self.region.block_bytes))
         self._next += len(judged.kinds) * self.region.block_bytes
 
     def result(self) -> RegionCheck:
         """Return what was found."""
-        spans = tuple(one.span() for one in self._spans)
+        not_ordered = self._take_strays_out()
+        spans = tuple(one.span() for one in sorted(self._spans, key=lambda s: s.start_bytes))
         return RegionCheck(
             region=self.region,
             counts={kind: self.counts[kind] for kind in KINDS if kind in self.counts},
             spans=spans,
             more_spans=self._more,
             lost_durable=self._lost_durable(),
+            not_ordered=not_ordered,
         )
 
     @property
     def _durable(self) -> bool:
         """Whether the numbers of the writes tell what is missing."""
         newest, region = self.region.layers[0], self.region
-        blocks = (region.end_bytes - region.start_bytes) // region.block_bytes
-        return newest.durable and newest.end_s is None and blocks < _NUMBERS_MAX
+        return newest.durable and newest.end_s is None and _blocks(region) < _NUMBERS_MAX
 
     def _lost_durable(self) -> int:
         """Return how many durable writes are gone.
@@ -105,6 +116,46 @@ class Tally:
         damaged = sum(self.counts.get(kind, 0) for kind in BAD)  # told already; each had a number
         missing = max(self._numbers) - len(self._numbers - {0}) - damaged
         return max(0, missing - (self.region.layers[0].queue_depth - 1))
+
+    def _take_strays_out(self) -> str:
+        """Judge anew what another boot wrote; return why that cannot be told, "" when it can."""
+        reasons = (
+            set() if self._may_order else {"it has too many blocks for their order to be kept"}
+        )
+        for place, layer in enumerate(self.region.layers):
+            mine = [one.of_layer(place) for one in self._whole]
+            if not sum(len(one.place_bytes) for one in mine):
+                continue
+            places, times, numbers = (
+                np.concatenate([getattr(one, name) for one in mine])
+                for name in ("place_bytes", "time_s", "number")
+            )
+            why = why_not_ordered(layer, len(places))
+            if why:
+                reasons.add(why)
+                continue
+            stray = out_of_order(times, numbers, layer)
+            self._stray(places[stray], "older" if place else "good")
+            if self._durable and not place:
+                self._numbers = {int(number) for number in numbers[~stray]}
+        return "; ".join(sorted(reasons))
+
+    def _stray(self, places: NDArray[np.int64], taken_for: Kind) -> None:
+        if not places.size:
+            return
+        kind: Kind = "stale" if self.region.settled else "unwritten"
+        self.counts[kind] = self.counts.get(kind, 0) + len(places)
+        self.counts[taken_for] -= len(places)
+        if not self.counts[taken_for]:
+            del self.counts[taken_for]
+        if kind not in BAD:
+            return
+        size = self.region.block_bytes
+        for part in np.split(places, np.flatnonzero(np.diff(places) > size) + 1):
+            if len(self._spans) < SPANS_MAX:
+                self._spans.append(_Open(kind, int(part[0]), int(part[-1]) + size, None))
+            else:
+                self._more += 1
 
     def _add_spans(self, judged: Judged) -> None:
         bad = np.flatnonzero(np.isin(judged.kinds, _BAD_CODES))
@@ -124,6 +175,35 @@ class Tally:
                 self._spans.append(_Open(kind, start, end, holds))
             else:
                 self._more += 1
+
+
+class _Whole(Struct, frozen=True, eq=False):
+    """Blocks that are whole, in their place and of a cell of the region; each shape (n,)."""
+
+    place_bytes: NDArray[np.int64]
+    time_s: NDArray[np.float64]
+    number: NDArray[np.uint16]
+    layer: NDArray[np.int8]
+
+    def of_layer(self, layer: int) -> "_Whole":
+        mine = self.layer == layer
+        return _Whole(
+            self.place_bytes[mine], self.time_s[mine], self.number[mine], self.layer[mine]
+        )
+
+
+def _whole_ones(judged: Judged, start_bytes: int, block_bytes: int) -> _Whole:
+    chosen = np.flatnonzero(judged.kinds <= KINDS.index("older"))
+    return _Whole(
+        start_bytes + chosen * block_bytes,
+        judged.time_s[chosen],
+        judged.number[chosen],
+        judged.layer[chosen],
+    )
+
+
+def _blocks(region: Region) -> int:
+    return (region.end_bytes - region.start_bytes) // region.block_bytes
 
 
 class _Open(Struct):

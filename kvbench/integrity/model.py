@@ -36,6 +36,7 @@ class Layer(Struct, frozen=True, kw_only=True):
     end_s: float | None
     queue_depth: int
     durable: bool  # each write was on the device when it returned
+    cell_blocks: int | None = None  # that the whole cell writes, once each
 
 
 class Region(Struct, frozen=True, kw_only=True):
@@ -66,7 +67,8 @@ class RegionCheck(Struct, frozen=True, kw_only=True):
 
     ``spans`` are the first bad ones; ``more_spans`` says how many others there are.
     ``lost_durable`` counts writes that had returned as durable in a cell that was cut off, and of
-    which nothing is there: at least so many.
+    which nothing is there: at least so many.  ``not_ordered`` says why a block that another boot
+    wrote at the same uptime would pass here; "" when it would be told by its number.
     """
 
     region: Region
@@ -74,6 +76,7 @@ class RegionCheck(Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...]
     more_spans: int
     lost_durable: int = 0
+    not_ordered: str = ""
 
     @property
     def blocks(self) -> int:
@@ -85,15 +88,21 @@ class RegionCheck(Struct, frozen=True, kw_only=True):
         """How many blocks are not what they must be."""
         return sum(self.counts.get(kind, 0) for kind in BAD) + self.lost_durable
 
+    @property
+    def unknown_bytes(self) -> int:
+        """How much of it was read and cannot be judged."""
+        return self.counts.get("unwritten", 0) * self.region.block_bytes
+
 
 class Judged(Struct, frozen=True, kw_only=True, eq=False):
     """n neighbouring blocks, judged; every array has shape (n,).
 
     ``kinds`` are indices into ``KINDS``; ``layer`` is the place of the cell in the region's
-    layers, -1 for none; ``offset_bytes`` is what the header says.
+    layers, -1 for none; ``offset_bytes``, ``number`` and ``time_s`` are what the header says.
     """
 
     kinds: NDArray[np.int8]
     layer: NDArray[np.int8]
     number: NDArray[np.uint16]
     offset_bytes: NDArray[np.uint64]
+    time_s: NDArray[np.float64]

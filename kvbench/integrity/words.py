@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kvbench.integrity.judge import bad_blocks
+from kvbench.integrity.left_out import WHY_WORDS, LeftOut
 from kvbench.integrity.model import BAD, Kind, Region, RegionCheck, Span
 from kvbench.units import format_size
 
@@ -18,7 +19,10 @@ MEANINGS: dict[Kind, str] = {
 }
 CANNOT_SAY = (
     "What is judged is what the device returns now. Its own cache may answer, unless it lost power "
-    "since. A block that is older is told from a newer one by the time in its header."
+    "since. A block that is older is told from a newer one by the time in its header, on a clock "
+    "that begins anew with every boot, and a block of another boot by its number, which does not "
+    "fit into the row of the cell's. fio's header names no run and no boot: a whole pass that "
+    "another boot began at the same uptime would not be told."
 )
 
 ATOMIC = (
@@ -28,14 +32,43 @@ ATOMIC = (
 )
 
 
-def lines(checks: Sequence[RegionCheck]) -> Iterator[str]:
-    """Yield what was found, region by region, then what it means."""
+def lines(
+    checks: Sequence[RegionCheck], parts: Sequence[LeftOut] = (), size_bytes: int | None = None
+) -> Iterator[str]:
+    """Yield what was found, region by region, what was not judged, and what it means.
+
+    Args:
+        checks: the regions.
+        parts: what of the target was not judged.
+        size_bytes: of the target, None to leave that out.
+    """
     for check in checks:
         yield ""
         yield from _region(check)
+    if size_bytes is not None:
+        yield ""
+        yield from _coverage(checks, parts, size_bytes)
     yield ""
     yield verdict(checks)
     yield CANNOT_SAY
+
+
+def judged_bytes(checks: Sequence[RegionCheck]) -> int:
+    """Return how many bytes were read and could be judged."""
+    return sum(check.blocks * check.region.block_bytes - check.unknown_bytes for check in checks)
+
+
+def _coverage(
+    checks: Sequence[RegionCheck], parts: Sequence[LeftOut], size_bytes: int
+) -> Iterator[str]:
+    yield f"judged      {format_size(judged_bytes(checks))} of {format_size(size_bytes)}"
+    for part in parts:
+        places = ", ".join(f"{start} to {end}" for start, end in part.places)
+        more = f" and {part.more_places:,} more places" if part.more_places else ""
+        where = f" (bytes {places}{more})" if places else ""
+        yield f"not judged  {format_size(part.bytes)} {WHY_WORDS[part.why]}{where}"
+    if not parts:
+        yield "not judged  nothing"
 
 
 def verdict(checks: Sequence[RegionCheck]) -> str:
@@ -68,6 +101,11 @@ def _region(check: RegionCheck) -> Iterator[str]:
         yield (
             f"  !! {check.lost_durable:>12,} at least, of the writes that had returned as durable "
             "before the cut, are gone"
+        )
+    if check.not_ordered:
+        yield (
+            "     a block that another boot wrote at the same uptime would pass here: "
+            f"{check.not_ordered}"
         )
     if check.counts.get("torn") and region.layers[0].end_s is None:
         yield f"     {ATOMIC}"
