@@ -8,8 +8,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from kvbench.report.dot_figure import draw_dots
 from kvbench.report.figures import draw
-from kvbench.report.model import Figure, HeatPanel, Panel, ReportView
+from kvbench.report.model import DotPanel, Figure, HeatPanel, Panel, ReportView
 from kvbench.report.timeline_figure import draw_timeline
 from kvbench.report.timeline_model import TimelinePanel
 
@@ -42,6 +43,8 @@ def figures_of(view: ReportView) -> list[Figure]:
         figures.append(view.preparation.figure)
     if view.health is not None and view.health.figure is not None:
         figures.append(view.health.figure)
+    if view.ceilings is not None:
+        figures.append(view.ceilings)
     return figures
 
 
@@ -84,6 +87,8 @@ def _drawing(panel: Panel, figure_id: str) -> Markup:
     match panel:
         case HeatPanel():
             return Markup("")
+        case DotPanel():
+            return Markup(draw_dots(panel, figure_id))  # noqa: S704 - built as XML
         case TimelinePanel():
             return Markup(draw_timeline(panel, figure_id))  # noqa: S704 - built as XML
         case _:

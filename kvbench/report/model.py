@@ -214,7 +214,33 @@ class BarPanel(Struct, frozen=True, kw_only=True):
     mark: str = ""  # whether the device was steady, inside the drawing
 
 
-Panel = CurvePanel | LinePanel | BarPanel | HeatPanel | TimelinePanel
+class DotRow(Struct, frozen=True, kw_only=True):
+    """One value beside the one that it should stay below; from ``limit`` to ``end`` it is doubted.
+
+    ``text`` stands beside the row, ``says`` where a pointer rests on the value.
+    """
+
+    label: str
+    value: float
+    limit: float
+    end: float
+    text: str
+    says: str
+
+
+class DotPanel(Struct, frozen=True, kw_only=True):
+    """Values in rows on a logarithmic axis; a zero stands at its edge by its name."""
+
+    title: str
+    description: str
+    x_label: str
+    unit: str
+    limit_label: str
+    rows: tuple[DotRow, ...]
+    mark: str = ""  # whether the device was steady, inside the drawing
+
+
+Panel = CurvePanel | LinePanel | BarPanel | HeatPanel | TimelinePanel | DotPanel
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -382,5 +408,6 @@ class ReportView(Struct, frozen=True, kw_only=True):
     health: HealthView | None = None
     readings: tuple[ReadingView, ...] = ()  # what the probes say
     preparation: PreparationView | None = None
+    ceilings: Figure | None = None  # measured rates beside the host's ceilings
     role_verdicts: tuple[RoleVerdict, ...] = ()
     first_facts: tuple[FirstFact, ...] = ()

@@ -6,9 +6,10 @@ from textwrap import wrap
 
 from matplotlib.figure import Figure as Drawing
 
+from kvbench.report.dot_figure import draw_dots_with
 from kvbench.report.figures import FONT_PT, draw_with
 from kvbench.report.heat_figure import draw_heat_with
-from kvbench.report.model import Figure, HeatPanel, Panel
+from kvbench.report.model import DotPanel, Figure, HeatPanel, Panel
 from kvbench.report.timeline_figure import draw_timeline_with
 from kvbench.report.timeline_model import TimelinePanel
 
@@ -48,6 +49,8 @@ def draw_png(panel: Panel, heading: str) -> bytes:
     match panel:
         case HeatPanel():
             return draw_heat_with(panel, save)
+        case DotPanel():
+            return draw_dots_with(panel, save)
         case TimelinePanel():
             return draw_timeline_with(panel, save)
         case _:

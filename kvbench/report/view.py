@@ -15,6 +15,7 @@ from kvbench.report.curves import curve_figure
 from kvbench.report.doubts import Marks, alerts, cells_words, collect_marks, end_words, list_doubts
 from kvbench.report.first import first_facts, role_verdicts
 from kvbench.report.health import health_view
+from kvbench.report.host_ceiling import ceiling_figure
 from kvbench.report.load import load_figures
 from kvbench.report.matrix import matrix_figure
 from kvbench.report.method import method_words
@@ -110,6 +111,7 @@ def build(
         readings=reading_views(readings),
         health=health,
         preparation=prepared,
+        ceilings=with_mark(ceiling_figure(index), mark),
     )
 
 

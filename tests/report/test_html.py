@@ -99,7 +99,7 @@ def test_doubts_are_visible_text_beside_the_number(page: Page) -> None:
 
 def test_drawings_are_images_with_a_name_and_a_description(page: Page) -> None:
     drawings = page.named("svg")
-    assert len(drawings) == 11
+    assert len(drawings) == 12
     assert all(a["role"] == "img" and a["aria-labelledby"] for a in drawings)
     assert len(page.named("desc")) == len(drawings)
     assert len(page.named("figcaption")) == len(page.named("figure"))
