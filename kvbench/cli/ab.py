@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kvbench.cli import gate as gate_verb
 from kvbench.cli import output
-from kvbench.cli.exports import check_exports, exports_of
+from kvbench.cli.exports import Exports, exports_of
 from kvbench.cli.live import LiveView
 from kvbench.cli.options import Choice, add_plan_arguments, choose, may_write, spec_of
 from kvbench.cli.running import run_to_end
@@ -110,14 +110,13 @@ def execute(arguments: argparse.Namespace) -> int:
     _refuse_senseless(arguments)
     named = (arguments.target, arguments.target_b)
     targets = [default_path(arguments.results), *(Path(t) for t in named if t is not None)]
-    exports = exports_of(arguments)
-    check_exports(exports, {"--junit": arguments.junit}, kept=[arguments.policy, *targets])
+    exports = exports_of(arguments, kept=[arguments.policy, *targets])
     policy = gate_verb.policy_of(arguments.policy)
-    with gate_verb.no_old_verdict(arguments.junit, exports):
-        return _measure_and_gate(arguments, policy)
+    with gate_verb.no_old_verdict(exports):
+        return _measure_and_gate(arguments, exports, policy)
 
 
-def _measure_and_gate(arguments: argparse.Namespace, policy: Policy) -> int:
+def _measure_and_gate(arguments: argparse.Namespace, exports: Exports, policy: Policy) -> int:
     if arguments.target_b is not None:
         folders = _in_turns(arguments)
         free = tuple(name for name in policy.must_not_differ if name not in WHICH_DRIVE)
@@ -128,7 +127,7 @@ def _measure_and_gate(arguments: argparse.Namespace, policy: Policy) -> int:
         folders = _one_after_the_other(arguments)
     if folders is None:
         return int(ExitCode.INTERRUPTED)
-    code = gate_verb.answer(arguments, folders, policy)
+    code = gate_verb.answer(arguments, exports, folders, policy)
     output.advise(f"all numbers: kvbench gate {folders[0].name} {folders[1].name} --all")
     return code
 
@@ -208,7 +207,7 @@ def _refuse_options_of_a_plan(arguments: argparse.Namespace) -> None:
     fresh = argparse.ArgumentParser()
     add_arguments(fresh)
     free = ("target", "results", "label", "after", "destroy", "yes", "quiet", "policy", "junit")
-    files = ("page", "markdown", "xlsx")
+    files = ("html", "markdown", "xlsx")
     given = sorted(
         name
         for name, value in vars(arguments).items()

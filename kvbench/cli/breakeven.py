@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbench.cli import output
 from kvbench.cli.breakeven_subject import Asked, subject_of
+from kvbench.cli.stored import add_results_argument
 from kvbench.document import brief, found, printable, suggestion
 from kvbench.errors import ExitCode, UsageError
 from kvbench.store.read import find_run, read_run
@@ -55,9 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="W",
         help="use this workload of the run only (default: all that read blocks or chunks)",
     )
-    parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="the results store"
-    )
+    add_results_argument(parser)
     output.add_json_argument(parser)
 
 

@@ -2,27 +2,24 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from kvbench.cli import output
-from kvbench.cli.exports import (
-    Exports,
-    add_export_arguments,
-    check_exports,
-    exports_of,
-    print_markdown,
-    write_exports,
-)
-from kvbench.cli.stored import targets_of
+from kvbench.cli.exports import Answer, add_export_arguments, exports_of, give
+from kvbench.cli.stored import add_results_argument, targets_of
 from kvbench.compare.model import Comparison
 from kvbench.compare.policy import ASPECT_NAMES, Policy, find_policy
 from kvbench.document import found, suggestion
 from kvbench.errors import ExitCode, UsageError
 from kvbench.measure.model import MeasuredRun
 from kvbench.store.read import find_run
+
+if TYPE_CHECKING:
+    from kvbench.report.workbook import Sheet
 
 DEFAULT_POLICY = "compare"
 
@@ -35,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="two or more runs: ids, folders, labels, or 'latest'; all are held against the first",
     )
-    parser.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
-    )
+    add_results_argument(parser)
     parser.add_argument(
         "--policy",
         type=output.named_path,
@@ -57,32 +48,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is under test, so that it may differ: kernel, fio, engine, preparation, ...; "
         "may be given again",
     )
-    parser.add_argument(
-        "--html", type=output.named_path, metavar="FILE", help="write a page with figures"
-    )
-    parser.add_argument(
-        "--csv", type=output.named_path, metavar="FILE", help="write a row per number and run"
-    )
-    add_export_arguments(parser, figures=True)
-    parser.add_argument(
-        "--text", action="store_true", help="print the comparison, write no file (the default)"
+    add_export_arguments(
+        parser,
+        html="write a page with figures",
+        csv="write a row per number and run",
+        figures=True,
+        text="print the comparison, write no file (the default)",
     )
     output.add_json_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure the runs, compare them, print and write what was asked for."""
-    exports = exports_of(arguments)
-    if arguments.text and (arguments.html or arguments.csv or exports.any):
-        raise UsageError("--text writes no file, so it does not go with any that writes one")
     if len(arguments.runs) < 2:
         raise UsageError("one run alone cannot be compared", hint="name two or more")
     policy = with_may_differ(find_policy(arguments.policy, DEFAULT_POLICY), arguments.may_differ)
     folders = [find_run(arguments.results, name) for name in arguments.runs]
     refuse_twice([str(folder.resolve()) for folder in folders], arguments.runs)
-    outputs = {"--html": arguments.html, "--csv": arguments.csv}
     kept = [arguments.policy, *targets_of(arguments.results, folders)]
-    check_exports(exports, outputs, kept=kept)
+    exports = exports_of(arguments, kept=kept)
 
     from kvbench.cli.measuring import measure_all
     from kvbench.compare.join import compare_runs
@@ -91,16 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
     runs = measure_all(folders)
     refuse_twice([run.record.run_id for run in runs], arguments.runs)
     comparison = compare_runs(runs, policy)
-    # Before the files: a folder that is full must not hide what is known.
-    if exports.to_stdout:
-        print_markdown(_markdown(comparison, runs))
-    elif not arguments.json:
-        print(_text(comparison, runs), end="")
-        sys.stdout.flush()
-    files = _write(comparison, runs, arguments, exports, kept)
-    if arguments.json:
-        output.print_json(comparison)
-    output.tell_files([] if arguments.json else files, beside=exports.to_stdout)
+    give(_answer(comparison, runs), exports, as_json=arguments.json)
     nothing = compare_words.shares_nothing(comparison)
     return int(ExitCode.INCONCLUSIVE if nothing else ExitCode.OK)
 
@@ -145,54 +120,39 @@ def refuse_twice(keys: Sequence[str], names: Sequence[str]) -> None:
         seen[key] = name
 
 
-def _text(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:
-    from kvbench.report import compare_text, compare_view
-
-    view = compare_view.build(comparison, runs, figures=False)
-    return compare_text.render(view, ascii_only=not output.speaks_unicode(sys.stdout))
-
-
-def _markdown(comparison: Comparison, runs: Sequence[MeasuredRun]) -> str:
+def _answer(comparison: Comparison, runs: Sequence[MeasuredRun]) -> Answer:
     from kvbench.report import compare_view, markdown_pages
+    from kvbench.report.compare_csv import to_csv
 
-    return markdown_pages.of_comparison(compare_view.build(comparison, runs, figures=False))
+    plain = cache(lambda: compare_view.build(comparison, runs, figures=False))
+    drawn = cache(lambda: compare_view.build(comparison, runs))
 
+    def text() -> str:
+        from kvbench.report import compare_text
 
-def _write(
-    comparison: Comparison,
-    runs: Sequence[MeasuredRun],
-    arguments: argparse.Namespace,
-    exports: Exports,
-    kept: Sequence[Path | None],
-) -> list[Path]:
-    """Write the files that were asked for; return where they are."""
-    from kvbench.store.write import write_derived
+        return compare_text.render(plain(), ascii_only=not output.speaks_unicode(sys.stdout))
 
-    files = []
-    view = None
-    if arguments.html is not None or exports.figures is not None:
-        from kvbench.report import compare_view
-
-        view = compare_view.build(comparison, runs)
-    if arguments.html is not None and view is not None:
+    def page() -> str:  # which imports what draws
         from kvbench.report import compare_html
 
-        write_derived(arguments.html, compare_html.render(view))
-        files.append(arguments.html)
-    if arguments.csv is not None:
-        from kvbench.report.compare_csv import to_csv
+        return compare_html.render(drawn())
 
-        write_derived(arguments.csv, to_csv(comparison))
-        files.append(arguments.csv)
-    if not exports.any:
-        return files
-    from kvbench.report import compare_sheets
-    from kvbench.report.compare_words import verdict_words
+    def sheets() -> "list[Sheet]":
+        from kvbench.report import compare_sheets, compare_words
 
-    return files + write_exports(
-        exports,
-        markdown=lambda: _markdown(comparison, runs),
-        sheets=lambda: compare_sheets.of_comparison(comparison, verdict_words(comparison)),
-        figures=lambda: [] if view is None else [f for role in view.roles for f in role.figures],
-        kept=kept,
+        return compare_sheets.of_comparison(comparison, compare_words.verdict_words(comparison))
+
+    def figures() -> Iterator[tuple[str, bytes]]:
+        from kvbench.report import png
+
+        return png.of_figures(f for role in drawn().roles for f in role.figures)
+
+    return Answer(
+        text=text,
+        json=lambda _: comparison,
+        html=page,
+        csv=lambda: to_csv(comparison),
+        markdown=lambda: markdown_pages.of_comparison(plain()),
+        sheets=sheets,
+        figures=figures,
     )

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from kvbench.cli import output
 from kvbench.cli.exports import (
+    Answer,
     Exports,
     add_export_arguments,
-    check_exports,
+    add_junit_argument,
     exports_of,
-    print_markdown,
+    give,
     write_exports,
 )
-from kvbench.cli.stored import targets_of
+from kvbench.cli.stored import add_results_argument, targets_of
 from kvbench.errors import ExitCode, KvbenchError, UsageError
 from kvbench.store.read import find_run
-from kvbench.store.write import write_derived
 
 if TYPE_CHECKING:
     from kvbench.compare.policy import Policy
@@ -71,17 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_json_argument(parser)
 
 
-def add_results_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--results``."""
-    parser.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
-    )
-
-
 def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
     """Declare what decides, and where the answer goes."""
     parser.add_argument(
@@ -90,32 +79,23 @@ def add_policy_arguments(parser: argparse._ActionsContainer) -> None:
         metavar="FILE",
         help="margins, confidence, what may differ (default: workloads/policies/gate.toml)",
     )
-    parser.add_argument(
-        "--junit", type=output.named_path, metavar="FILE", help="also write JUnit XML"
+    add_junit_argument(parser)
+    add_export_arguments(
+        parser,
+        html="also write a page: the verdict, what failed or is unclear, and what would decide it",
     )
-    parser.add_argument(
-        "--html",
-        dest="page",
-        type=output.named_path,
-        metavar="FILE",
-        help="also write a page: the verdict, what failed or is unclear, and what would decide it",
-    )
-    add_export_arguments(parser, figures=False)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure both archives, decide, print, write."""
     _refuse_senseless(arguments)
     target = None if arguments.rerun is None else Path(arguments.rerun)
-    exports = exports_of(arguments)
     kept = [arguments.policy, target, *targets_of(arguments.results)]
-    check_exports(exports, {"--junit": arguments.junit}, kept=kept)
-    with no_old_verdict(arguments.junit, exports):
+    with no_old_verdict(exports_of(arguments, kept=kept)):
         names = (arguments.baseline, arguments.candidate, *arguments.more)
         folders = [find_run(arguments.results, name) for name in names]
-    kept += targets_of(arguments.results, folders)
-    check_exports(exports, {"--junit": arguments.junit}, kept=kept)
-    with no_old_verdict(arguments.junit, exports):
+    exports = exports_of(arguments, kept=[*kept, *targets_of(arguments.results, folders)])
+    with no_old_verdict(exports):
         policy = policy_of(arguments.policy)
         if arguments.rerun is not None:
             from kvbench.cli.rerun import rerun, stored_reruns
@@ -124,28 +104,31 @@ def execute(arguments: argparse.Namespace) -> int:
             gate = decided(policy, folders)
             if gate.outcome == "UNCLEAR":
                 folders.append(rerun(arguments, gate, folders))
-        return answer(arguments, folders, policy, every_row=arguments.all)
+        return answer(arguments, exports, folders, policy, every_row=arguments.all)
 
 
 @contextmanager
-def no_old_verdict(junit: Path | None, exports: Exports) -> Iterator[None]:
+def no_old_verdict(exports: Exports) -> Iterator[None]:
     """Leave files that say so when no verdict came, in the place of older green ones."""
     try:
         yield
     except KvbenchError as error:
-        if junit is not None:
-            from kvbench.gate.junit import junit_of_error
-
-            write_derived(junit, junit_of_error(str(error)))
-        if exports.page is not None:
-            from kvbench.report import gate_html
-
-            write_derived(exports.page, gate_html.of_error(str(error)))
-        if exports.markdown is not None:
-            from kvbench.report.markdown_pages import of_error
-
-            write_derived(exports.markdown, of_error(str(error)))
+        if any(exports.files.values()):
+            write_exports(_no_verdict(str(error)), exports)
         raise
+
+
+def _no_verdict(error: str) -> Answer:
+    from kvbench.gate.junit import junit_of_error
+    from kvbench.report import gate_html, markdown_pages
+
+    return Answer(
+        text=lambda: error,
+        json=lambda _: error,
+        junit=lambda: junit_of_error(error),
+        html=lambda: gate_html.of_error(error),
+        markdown=lambda: markdown_pages.of_error(error),
+    )
 
 
 def _refuse_senseless(arguments: argparse.Namespace) -> None:
@@ -174,6 +157,7 @@ def policy_of(path: Path | None) -> "Policy":
 
 def answer(
     arguments: argparse.Namespace,
+    exports: Exports,
     folders: Sequence[Path],
     policy: "Policy",
     *,
@@ -184,27 +168,18 @@ def answer(
     from kvbench.gate.junit import junit
     from kvbench.report import compare_sheets, markdown_pages
 
-    exports = exports_of(arguments)
     gate = decided(policy, folders)
-    files = []
-    if arguments.junit is not None:
-        write_derived(arguments.junit, junit(gate, policy))
-        files.append(arguments.junit)
-    files += write_exports(
-        exports,
+    code = EXIT_CODES[gate.outcome]
+    made = Answer(
+        text=lambda: text.render(gate, every_row=every_row) + "\n",
+        json=lambda _: {"exit_code": int(code), "gate": gate},
+        junit=lambda: junit(gate, policy),
+        html=lambda: _page(gate, _command(arguments, folders)),
         markdown=lambda: markdown_pages.of_gate(gate),
         sheets=lambda: compare_sheets.of_gate(gate),
-        page=lambda: _page(gate, _command(arguments, folders)),
+        told_beside=True,
     )
-    code = EXIT_CODES[gate.outcome]
-    if arguments.json:
-        output.print_json({"exit_code": int(code), "gate": gate})
-        return int(code)
-    if exports.to_stdout:
-        print_markdown(markdown_pages.of_gate(gate))
-    else:
-        output.print_answer(text.render(gate, every_row=every_row))
-    output.tell_files(files, beside=True)
+    give(made, exports, as_json=arguments.json)
     return int(code)
 
 

@@ -2,53 +2,58 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from kvbench.cli import output
-from kvbench.cli.outputs import check_outputs
+from kvbench.cli.exports import Answer, add_export_arguments, exports_of, give
 from kvbench.cli.stored import (
     NO_SERIAL,
     Stored,
+    add_results_argument,
     measured_by,
-    of_serial,
     read_records,
+    read_stored,
     targets_of,
 )
 from kvbench.document import found, printable
-from kvbench.errors import ExitCode, StoreError
+from kvbench.errors import ExitCode, StoreError, UsageError
+from kvbench.gate.history_subject import Subject, is_named, subject_of
+from kvbench.store.read import find_run
 from kvbench.store.redact import with_hidden_names
 
 if TYPE_CHECKING:
     from kvbench.gate.history import History, LeftOut
     from kvbench.measure.model import MeasuredRun
+    from kvbench.report.workbook import Sheet
 
 DRIVES_NAMED_MAX = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
         "--device",
-        required=True,
         metavar="SERIAL",
-        help="the drive's serial; kvbench list runs has them",
+        help="the drive's serial, or its world-wide name; kvbench list runs --json has both",
     )
-    parser.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
+    which.add_argument(
+        "--of",
+        metavar="RUN",
+        help="the drive, namespace or file of this run, whatever it is known by: a run's id, "
+        "folder or label, or 'latest'",
     )
-    parser.add_argument(
-        "--html", type=output.named_path, metavar="FILE", help="write a page with a figure a number"
-    )
-    parser.add_argument(
-        "--csv", type=output.named_path, metavar="FILE", help="write a row per number and run"
+    add_results_argument(parser)
+    add_export_arguments(
+        parser,
+        html="write a page with a figure a number",
+        csv="write a row per number and run",
+        figures=True,
     )
     parser.add_argument(
         "--all", action="store_true", help="show each number of every run, not only the ends"
@@ -59,29 +64,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Find the runs of the drive, measure them, print and write what was asked for."""
     known = read_records(arguments.results)
-    own = of_serial(known, arguments.device)
-    kept = [path for one in own for path in measured_by(one.record)]
-    check_outputs(
-        {"--html": arguments.html, "--csv": arguments.csv},
-        kept=[*targets_of(arguments.results), *kept],
-    )
+    if arguments.of is not None:
+        own, name = _like(arguments.results, arguments.of, known)
+    else:
+        name = arguments.device
+        own = [one for one in known if is_named(one.record, name.strip())]
+    measured = [path for one in own for path in measured_by(one.record)]
+    exports = exports_of(arguments, kept=[*targets_of(arguments.results), *measured])
     if not own:
         raise _unknown(arguments.results, arguments.device, known)
-    history, runs = _history(own, arguments.device)
-
-    from kvbench.report import history_text, history_view
-
-    if arguments.json:
-        output.print_json(history)
-    else:
-        view = history_view.build(history, runs, figures=False)
-        unicode = output.speaks_unicode(sys.stdout)
-        print(history_text.render(view, every_run=arguments.all, ascii_only=not unicode), end="")
-        sys.stdout.flush()
-    for path in _write(history, runs, arguments.html, arguments.csv):
-        if not arguments.json:
-            print(f"wrote {path}")
+    _refuse_several(own, name)
+    history, runs = _history(own, name)
+    give(_answer(history, runs, every_run=arguments.all), exports, as_json=arguments.json)
     return int(ExitCode.OK)
+
+
+def _like(results: Path, name: str, known: Sequence[Stored]) -> tuple[list[Stored], str]:
+    """Return the runs of what the run ``name`` measured, and what that is called.
+
+    Raises:
+        UsageError: nothing but a path is known of it.
+    """
+    named = read_stored(find_run(results, name))
+    subject = subject_of(named.record)
+    if subject is None:
+        raise UsageError(
+            "its drive tells neither a serial nor a world-wide name, so nobody can say which other "
+            "runs are of it: a path is no name",
+            where=f"--of {name}",
+        )
+    own = [one for one in known if _same(subject_of(one.record), subject)]
+    if all(one.folder.resolve() != named.folder.resolve() for one in own):
+        own.append(named)  # it lies beside the store
+    return own, subject.words
+
+
+def _same(one: Subject | None, other: Subject) -> bool:
+    return one is not None and (one.key, one.part) == (other.key, other.part)
+
+
+def _refuse_several(own: Sequence[Stored], name: str) -> None:
+    """Refuse to mix what is told apart: the namespaces of a drive, and its partitions.
+
+    Raises:
+        UsageError: the runs are of more than one.
+    """
+    newest: dict[tuple[str, str], str] = {}
+    for one in own:
+        subject = subject_of(one.record)
+        if subject is not None:
+            place = subject.part or "of no namespace that is told"
+            newest[(subject.key, place)] = one.record.run_id
+    if len(newest) > 1:
+        named = "; ".join(
+            f"{place}: newest run {printable(run_id)}" for (_, place), run_id in newest.items()
+        )
+        raise UsageError(
+            f"the runs of {found(name)} are of {len(newest)} targets ({named})",
+            hint="name one of its runs: kvbench history --of RUN",
+        )
 
 
 def _history(own: Sequence[Stored], serial: str) -> "tuple[History, list[MeasuredRun]]":
@@ -138,7 +179,8 @@ def _unknown(results: Path, serial: str, known: Sequence[Stored]) -> StoreError:
     counts: dict[str, int] = {}
     for one in known:
         name = f"{one.serial} ({one.model})" if one.serial and one.model else one.serial
-        counts[name or NO_SERIAL] = counts.get(name or NO_SERIAL, 0) + 1
+        name = name or one.wwid or NO_SERIAL
+        counts[name] = counts.get(name, 0) + 1
     named = [
         f"{printable(name)[:80]}: {count} {'run' if count == 1 else 'runs'}"
         for name, count in counts.items()
@@ -147,25 +189,50 @@ def _unknown(results: Path, serial: str, known: Sequence[Stored]) -> StoreError:
     drives = ", ".join(named[:DRIVES_NAMED_MAX]) + more
     return StoreError(
         f"no run in {printable(str(results))} is of a drive with the serial {found(serial)}",
-        hint=f"the drives there: {drives or 'none'}",
+        hint=f"the drives there: {drives or 'none'}; what tells no serial is named by one of its "
+        "runs: --of RUN",
     )
 
 
-def _write(
-    history: "History", runs: Sequence["MeasuredRun"], html: Path | None, csv: Path | None
-) -> list[Path]:
-    """Write the files that were asked for; return where they are."""
-    from kvbench.store.write import write_derived
+def _answer(history: "History", runs: Sequence["MeasuredRun"], *, every_run: bool) -> Answer:
+    from kvbench.report import history_view
+    from kvbench.report.history_csv import to_csv
 
-    files = []
-    if html is not None:
-        from kvbench.report import history_html, history_view
+    plain = cache(lambda: history_view.build(history, runs, figures=False))
+    drawn = cache(lambda: history_view.build(history, runs))
 
-        write_derived(html, history_html.render(history_view.build(history, runs)))
-        files.append(html)
-    if csv is not None:
-        from kvbench.report.history_csv import to_csv
+    def text() -> str:
+        from kvbench.report import history_text
 
-        write_derived(csv, to_csv(history))
-        files.append(csv)
-    return files
+        unicode = output.speaks_unicode(sys.stdout)
+        return history_text.render(plain(), every_run=every_run, ascii_only=not unicode)
+
+    def page() -> str:  # which imports what draws
+        from kvbench.report import history_html
+
+        return history_html.render(drawn())
+
+    def markdown() -> str:
+        from kvbench.report import history_markdown
+
+        return history_markdown.of_history(plain())
+
+    def sheets() -> "list[Sheet]":
+        from kvbench.report import history_sheets
+
+        return history_sheets.of_history(history, plain().verdict)
+
+    def figures() -> Iterator[tuple[str, bytes]]:
+        from kvbench.report.trend_figure import trend_pngs
+
+        return trend_pngs(drawn())
+
+    return Answer(
+        text=text,
+        json=lambda _: history,
+        html=page,
+        csv=lambda: to_csv(history),
+        markdown=markdown,
+        sheets=sheets,
+        figures=figures,
+    )

@@ -7,8 +7,9 @@ from pathlib import Path
 from textwrap import wrap
 
 from kvbench.cli import output
-from kvbench.cli.stored import Stored, of_serial, read_records
+from kvbench.cli.stored import Stored, add_results_argument, read_records
 from kvbench.errors import ExitCode, StoreError, UsageError
+from kvbench.gate.history_subject import is_named
 from kvbench.kv.geometry import HeadKv, bytes_per_token
 from kvbench.kv.gpus import load_gpus
 from kvbench.kv.models import Model, load_models
@@ -31,13 +32,7 @@ KINDS = ("workloads", "suites", "roles", "models", "gpus", "runs")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
-    parser.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
-    )
+    add_results_argument(parser)
     only = parser.add_argument_group("only some runs (upper and lower case are the same)")
     only.add_argument("--device", metavar="TEXT", help="a drive's serial, or a part of its model")
     only.add_argument("--firmware", metavar="TEXT", help="a part of the firmware revision")
@@ -222,7 +217,11 @@ def _runs(arguments: argparse.Namespace) -> "list[dict[str, str | list[str]]]":
 def _fits(one: Stored, arguments: argparse.Namespace) -> bool:
     device, role = arguments.device, arguments.role
     return (
-        (device is None or bool(of_serial([one], device)) or _part(device, one.model, one.serial))
+        (
+            device is None
+            or is_named(one.record, device.strip())
+            or _part(device, one.model, one.serial)
+        )
         and (arguments.firmware is None or _part(arguments.firmware, one.firmware))
         and (arguments.label is None or _part(arguments.label, one.record.label))
         and (role is None or role in one.roles)

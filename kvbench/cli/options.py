@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvbench import target
-from kvbench.cli import output
+from kvbench.cli.stored import add_results_argument
 from kvbench.document import found, nearest
 from kvbench.errors import UsageError
 from kvbench.host import guard, probe
@@ -95,13 +95,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser, default_suite: str = DEF
         help="use only the first SIZE bytes of TARGET, or of kvbench's own file, which is made "
         "that large (default: all of TARGET; 2GiB of kvbench's own)",
     )
-    where.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
-    )
+    add_results_argument(where)
     where.add_argument(
         "--engine",
         choices=ENGINES,

@@ -16,6 +16,7 @@ from kvbench.cli.prepare_words import (
     cost_words,
     describe,
 )
+from kvbench.cli.stored import add_results_argument
 from kvbench.cli.taking import (
     check_engine_works,
     check_label,
@@ -111,12 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "row that are steady",
     )
     where = parser.add_argument_group("where")
-    where.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store; later runs look there for the record of the preparation",
+    add_results_argument(
+        where, "the results store; later runs look there for the record of the preparation"
     )
     parser.add_argument("--label", default="prepare", metavar="TEXT", help="names its run")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="decides all random places")
@@ -359,7 +356,7 @@ def _report(arguments: argparse.Namespace, preparation: Preparation, folder: Pat
     from kvbench.cli import reporting
 
     reported = reporting.read_and_measure(folder)
-    files = reporting.write_files(reported, None, None)
+    files = reporting.write_files(reported)
     if arguments.json:
         output.print_json(
             {

@@ -1,5 +1,6 @@
 """From a stored run to what a person reads: measure, view, files.  Used by ``run``, ``report``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -68,21 +69,13 @@ def summary_text(reported: Reported, *, ascii_only: bool) -> str:
     return text.render(reported.view, ascii_only=ascii_only)
 
 
-def write_files(
-    reported: Reported,
-    html_file: Path | None,
-    csv_file: Path | None,
-    shown: ReportView | None = None,
-) -> list[Path]:
-    """Write the HTML page and the table, by default into the run's folder; return where.
-
-    ``shown`` is the view with all figures, where it was made already.
-    """
+def write_files(reported: Reported) -> list[Path]:
+    """Write the HTML page and the table into the run's folder; return where."""
     from kvbench.measure.table import to_csv
 
-    page = html_file or reported.archive.folder / layout.REPORT_FILE
-    table = csv_file or reported.archive.folder / layout.TABLE_FILE
-    write_derived(page, html.render(shown or with_all_figures(reported)))
+    page = reported.archive.folder / layout.REPORT_FILE
+    table = reported.archive.folder / layout.TABLE_FILE
+    write_derived(page, html.render(with_all_figures(reported)))
     write_derived(table, to_csv(reported.run))
     return [page, table]
 
@@ -99,7 +92,7 @@ def with_all_figures(reported: Reported) -> ReportView:
     return replace(shown, health=with_timeline(shown.health, reported.run, timeline))
 
 
-def as_json(reported: Reported, files: list[Path]) -> dict[str, object]:
+def as_json(reported: Reported, files: Sequence[Path]) -> dict[str, object]:
     """Return the answer of ``--json``."""
     outcomes: dict[str, int] = {}
     for cell in reported.run.cells:

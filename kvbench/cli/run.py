@@ -194,7 +194,7 @@ def _report(arguments: argparse.Namespace, folder: Path) -> int:
     if not arguments.json:  # before the files: a store that is full must not hide what is known
         print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
         sys.stdout.flush()
-    files = reporting.write_files(reported, None, None)
+    files = reporting.write_files(reported)
     if arguments.json:
         output.print_json(reporting.as_json(reported, files))
     else:

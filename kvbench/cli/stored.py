@@ -1,5 +1,6 @@
 """Which runs a results store holds, by their records alone: no cell is read."""
 
+import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from kvbench.errors import StoreError
 from kvbench.store import layout
 from kvbench.store.read import list_runs, read_record
 from kvbench.store.records import RunRecord
-from kvbench.store.redact import PREFIX, hidden
+from kvbench.store.redact import PREFIX, is_redacted
 
 NO_SERIAL = "a drive that tells no serial"
 
@@ -30,8 +31,13 @@ class Stored(Struct, frozen=True, kw_only=True):
 
     @property
     def is_redacted(self) -> bool:
-        """Whether the serial was stored hidden."""
-        return self.serial.startswith(PREFIX)
+        """Whether the drive was stored hidden."""
+        return self.serial.startswith(PREFIX) or is_redacted(self.record.identity)
+
+    @property
+    def wwid(self) -> str:
+        """The world-wide name of the target, with its namespace and partition."""
+        return self.record.identity.wwid or ""
 
     @property
     def model(self) -> str:
@@ -52,6 +58,15 @@ class Stored(Struct, frozen=True, kw_only=True):
         return next((f.value for f in self.record.facts if f.name == name and f.value), "")
 
 
+def add_results_argument(
+    parser: argparse._ActionsContainer, told: str = "the results store"
+) -> None:
+    """Declare ``--results``."""
+    parser.add_argument(
+        "--results", type=output.named_path, default=Path("results"), metavar="DIR", help=told
+    )
+
+
 def read_records(results: Path) -> list[Stored]:
     """Return the runs under ``results``, oldest first; a damaged one is told and left out.
 
@@ -65,9 +80,22 @@ def read_records(results: Path) -> list[Stored]:
         except StoreError as error:
             output.advise(str(error))
             continue
-        prepares = os.path.lexists(folder / layout.PREPARATION_FILE)
-        found.append(Stored(folder=folder, record=record, prepares=prepares))
+        found.append(_stored(folder, record))
     return found
+
+
+def read_stored(folder: Path) -> Stored:
+    """Return one run.
+
+    Raises:
+        StoreError: its record cannot be used.
+    """
+    return _stored(folder, read_record(folder / layout.RUN_FILE, RunRecord))
+
+
+def _stored(folder: Path, record: RunRecord) -> Stored:
+    prepares = os.path.lexists(folder / layout.PREPARATION_FILE)
+    return Stored(folder=folder, record=record, prepares=prepares)
 
 
 def targets_of(results: Path, folders: Sequence[Path] = ()) -> list[Path]:
@@ -91,21 +119,3 @@ def measured_by(record: RunRecord) -> list[Path]:
     """Return the target of a run, by its name and by what that led to."""
     names = dict.fromkeys((record.plan.target.path, record.identity.real_path))
     return [Path(name) for name in names if name and "\0" not in name]
-
-
-def of_serial(runs: Sequence[Stored], serial: str) -> list[Stored]:
-    """Return the runs of the drive with this serial.
-
-    It does not matter whether a run was stored redacted, or whether the serial is given so.
-    """
-    return [one for one in runs if _same(one.serial, serial.strip())]
-
-
-def _same(stored: str, given: str) -> bool:
-    if not stored or not given:
-        return False
-    if stored == given:
-        return True
-    if stored.startswith(PREFIX):
-        return stored == hidden(given)
-    return given.startswith(PREFIX) and given == hidden(stored)

@@ -133,11 +133,6 @@ def firmware_of(record: RunRecord) -> str | None:
     return ASPECTS["firmware"][1](record)
 
 
-def serial_of(record: RunRecord) -> str | None:
-    """Return the serial of the drive of a run, None where the drive did not tell."""
-    return ASPECTS["serial"][1](record)
-
-
 def _earlier(runs: Sequence[MeasuredRun], place: int, policy: Policy) -> tuple[int | None, str]:
     """Return the latest earlier run that may be held against, and why the one before may not."""
     apart = ""

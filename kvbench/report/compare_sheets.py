@@ -24,18 +24,18 @@ def of_comparison(comparison: Comparison, verdict: str) -> list[Sheet]:
     def columns(unit: str) -> tuple[SheetColumn, ...]:
         return (
             *texts(*NUMBER, "primary"),
-            *(c for one in letters for c in _sample_columns(one, unit)),
-            *(c for one in letters[1:] for c in _change_columns(one, unit)),
+            *(c for one in letters for c in sample_columns(one, unit)),
+            *(c for one in letters[1:] for c in change_columns(one, unit)),
         )
 
     numbers = [
         (
             row.unit,
             (
-                *_number(row.key, row.role),
+                *number_values(row.key, row.role),
                 yes(row.primary),
-                *(value for sample in row.samples for value in _sample(sample)),
-                *(value for change in row.changes[1:] for value in _change(change)),
+                *(value for sample in row.samples for value in sample_values(sample)),
+                *(value for change in row.changes[1:] for value in change_values(change)),
             ),
         )
         for row in comparison.rows
@@ -56,7 +56,7 @@ def of_comparison(comparison: Comparison, verdict: str) -> list[Sheet]:
                 for one in comparison.winners
             ),
         ),
-        *_by_unit(numbers, columns),
+        *by_unit(numbers, columns),
     ]
 
 
@@ -73,20 +73,20 @@ def of_gate(gate: Gate) -> list[Sheet]:
     def columns(unit: str) -> tuple[SheetColumn, ...]:
         return (
             *texts(*NUMBER, "of the gate"),
-            *_sample_columns("baseline", unit),
-            *_sample_columns("candidate", unit),
-            *_change_columns("", unit),
+            *sample_columns("baseline", unit),
+            *sample_columns("candidate", unit),
+            *change_columns("", unit),
         )
 
     numbers = [
         (
             row.unit,
             (
-                *_number(row.key, row.role),
+                *number_values(row.key, row.role),
                 "BETTER" if row.improved else row.verdict,
-                *_sample(row.baseline),
-                *_sample(row.candidate),
-                *_change(row.change),
+                *sample_values(row.baseline),
+                *sample_values(row.candidate),
+                *change_values(row.change),
             ),
         )
         for row in gate.rows
@@ -98,7 +98,7 @@ def of_gate(gate: Gate) -> list[Sheet]:
             columns=texts("aspect", "by the policy", "baseline", "candidate"),
             rows=tuple((d.aspect, d.effect, *d.values) for d in gate.differences),
         ),
-        *_by_unit(numbers, columns),
+        *by_unit(numbers, columns),
         Sheet(
             name="required",
             columns=texts("role", "level", "verdict", "why"),
@@ -110,29 +110,33 @@ def of_gate(gate: Gate) -> list[Sheet]:
     ]
 
 
-def _by_unit(
+def by_unit(
     numbers: Sequence[tuple[str, tuple[Plain, ...]]],
     columns: Callable[[str], tuple[SheetColumn, ...]],
 ) -> Iterator[Sheet]:
+    """Yield a sheet for each unit that has a row; ``numbers`` are (unit, row)."""
     for unit, name in SHEETS.items():
         own = tuple(row for of_row, row in numbers if of_row == unit)
         if own:
             yield Sheet(name=name, columns=columns(unit), rows=own)
 
 
-def _number(key: Key, role: str) -> tuple[Plain, ...]:
+def number_values(key: Key, role: str) -> tuple[Plain, ...]:
+    """Return the cells of the columns ``NUMBER``."""
     point = number_words(key)[0]
     return (key.workload, role, point, key.stream, key.direction, key.metric)
 
 
-def _sample_columns(name: str, unit: str) -> tuple[SheetColumn, ...]:
+def sample_columns(name: str, unit: str) -> tuple[SheetColumn, ...]:
+    """Return the columns of a number of one run."""
     return (
         *in_unit(unit, name, f"{name} low", f"{name} high"),
         *texts(f"{name} interval", f"{name} n", f"{name} doubts", f"{name} reason"),
     )
 
 
-def _sample(sample: Sample | None) -> tuple[Plain, ...]:
+def sample_values(sample: Sample | None) -> tuple[Plain, ...]:
+    """Return the cells of ``sample_columns``."""
     if sample is None:
         return (None, None, None, None, 0, None, "not in this run")
     ends = (sample.median, sample.low, sample.high)
@@ -140,8 +144,8 @@ def _sample(sample: Sample | None) -> tuple[Plain, ...]:
     return (*ends, sample.interval, sample.n, doubts, sample.reason)
 
 
-def _change_columns(name: str, unit: str) -> tuple[SheetColumn, ...]:
-    """A change is in per cent, or a difference in the unit where there is no ratio."""
+def change_columns(name: str, unit: str) -> tuple[SheetColumn, ...]:
+    """Return the columns of a change: per cent, or a difference in the unit without a ratio."""
     first = f"{name} " if name else ""
     return (
         *texts(f"{first}verdict"),
@@ -153,7 +157,8 @@ def _change_columns(name: str, unit: str) -> tuple[SheetColumn, ...]:
     )
 
 
-def _change(change: Change | None) -> tuple[Plain, ...]:
+def change_values(change: Change | None) -> tuple[Plain, ...]:
+    """Return the cells of ``change_columns``."""
     if change is None:
         return (None,) * 10
     ends = (change.estimate, change.low, change.high)

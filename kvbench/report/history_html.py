@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from kvbench.report.history_model import HistoryView
+from kvbench.report.history_model import HistoryView, trends_of
 from kvbench.report.html import environment, styles
 from kvbench.report.trend_figure import draw_trend
 
@@ -12,13 +12,6 @@ STYLES = ("report.css", "compare.css", "history.css")
 
 def render(view: HistoryView) -> str:
     """Return the page as text: one file, no script, no network, no fonts to fetch."""
-    trends = [
-        trend
-        for role in view.roles
-        for workload in role.workloads
-        for metric in workload.metrics
-        for trend in metric.trends
-    ]
     return (
         environment()
         .get_template(TEMPLATE)
@@ -29,7 +22,7 @@ def render(view: HistoryView) -> str:
                 trend.figure_id: Markup(  # noqa: S704 - built as XML
                     draw_trend(trend.panel, trend.figure_id)
                 )
-                for trend in trends
+                for trend in trends_of(view)
                 if trend.panel is not None
             },
         )

@@ -1,5 +1,6 @@
 """What a reader sees of a drive's history, as data: every text is final.  No drawing here."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -76,12 +77,17 @@ class ValueRow(Struct, frozen=True, kw_only=True):
 
 
 class TrendView(Struct, frozen=True, kw_only=True):
-    """One number over all runs; ``panel`` is None where it is not drawn."""
+    """One number over all runs; ``panel`` is None where it is not drawn.
+
+    ``values`` are the first, all that changed and the newest, where there is no room for all;
+    ``unshown`` counts the others.
+    """
 
     figure_id: str
     point: str  # "4 KiB, depth 32, 1 job", "" where there is one only
     values: tuple[ValueRow, ...]
     panel: TrendPanel | None
+    unshown: int = 0
 
 
 class MetricView(Struct, frozen=True, kw_only=True):
@@ -142,3 +148,11 @@ class HistoryView(Struct, frozen=True, kw_only=True):
     roles: tuple[RoleTrends, ...]
     undrawn: int  # numbers without a figure, for want of room
     method: tuple[tuple[str, str], ...]
+
+
+def trends_of(view: HistoryView) -> Iterator[TrendView]:
+    """Yield every number in the order of the page."""
+    for role in view.roles:
+        for workload in role.workloads:
+            for metric in workload.metrics:
+                yield from metric.trends

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from math import log
 
+from msgspec import Struct
+
 from kvbench.compare.model import Change
 from kvbench.gate.history import History, HistoryPoint, HistoryRun, HistorySeries
 from kvbench.measure.model import MeasuredRun
@@ -27,10 +29,21 @@ from kvbench.report.words import ROLE_WORDS, metric_meaning, sentence, short
 from kvbench.workload.schema import ROLES
 
 FIGURES_MAX = 150  # numbers that are drawn; all others keep their table
+POINTS_MAX = 2_500  # dots in all drawings of a page, each with the words that it says
+ROWS_MAX = 4_000  # values in all tables of a page
+ROWS_MIN = 8  # of one number, whatever the number of numbers
 RUNS_NAMED_MAX = 4  # runs with a change, in the first line
 DOUBTS_MAX = 1  # beside one value; the report of its run has them all
 DOUBT_CHARS_MAX = 160
 UNKNOWN = "unknown"
+
+
+class _Room(Struct, frozen=True, kw_only=True):
+    """What a page has room for: the names of all numbers, those drawn, rows of each table."""
+
+    ids: dict[int, str]
+    drawn: set[int]
+    rows: int
 
 
 def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True) -> HistoryView:
@@ -45,7 +58,9 @@ def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True
     ids = {id(one): f"trend-{n}" for n, one in enumerate(series, start=1)}
     # What changed is drawn first, where there is no room for all.
     wanted = sorted(series, key=lambda one: not any(point.called for point in one.points))
-    drawn = {id(one) for one in wanted[: FIGURES_MAX if figures else 0]}
+    count = min(FIGURES_MAX, POINTS_MAX // max(1, len(history.runs))) if figures else 0
+    drawn = {id(one) for one in wanted[:count]}
+    rows = max(ROWS_MIN, ROWS_MAX // max(1, len(series))) if figures else len(history.runs)
     return HistoryView(
         title=f"kvbench history: {_device(history)}",
         verdict=_verdict(history),
@@ -55,7 +70,7 @@ def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True
         apart=tuple(_apart(history)),
         left_out=tuple(f"{short(one.run_id)}: {sentence(one.reason)}" for one in history.left_out),
         changes=tuple(_changes(history, series, ids)),
-        roles=tuple(_roles(history, series, ids, drawn)),
+        roles=tuple(_roles(history, series, _Room(ids=ids, drawn=drawn, rows=rows))),
         undrawn=len(series) - len(drawn) if figures else 0,
         method=_method(history),
     )
@@ -230,9 +245,7 @@ def _doubts(texts: Sequence[str]) -> str:
     return "; ".join(shown)
 
 
-def _roles(
-    history: History, series: Sequence[HistorySeries], ids: dict[int, str], drawn: set[int]
-) -> Iterator[RoleTrends]:
+def _roles(history: History, series: Sequence[HistorySeries], room: _Room) -> Iterator[RoleTrends]:
     for role in ROLES:
         own = [one for one in series if one.role == role]
         names = dict.fromkeys(series.key.workload for series in own)
@@ -241,15 +254,13 @@ def _roles(
                 role=role,
                 words=ROLE_WORDS[role],
                 workloads=tuple(
-                    _workload(history, [s for s in own if s.key.workload == name], ids, drawn)
+                    _workload(history, [s for s in own if s.key.workload == name], room)
                     for name in names
                 ),
             )
 
 
-def _workload(
-    history: History, own: Sequence[HistorySeries], ids: dict[int, str], drawn: set[int]
-) -> WorkloadTrends:
+def _workload(history: History, own: Sequence[HistorySeries], room: _Room) -> WorkloadTrends:
     groups: dict[tuple[str, str], list[HistorySeries]] = {}
     for series in own:
         _, stream, metric = number_words(series.key)
@@ -262,19 +273,35 @@ def _workload(
                 stream=stream,
                 metric=metric,
                 meaning=metric_meaning(of_group[0].key.metric),
-                trends=tuple(
-                    TrendView(
-                        figure_id=ids[id(series)],
-                        point=number_words(series.key)[0],
-                        values=tuple(_value(history, series, point) for point in series.points),
-                        panel=_panel(history, series) if id(series) in drawn else None,
-                    )
-                    for series in of_group
-                ),
+                trends=tuple(_trend(history, series, room) for series in of_group),
             )
             for (stream, metric), of_group in groups.items()
         ),
     )
+
+
+def _trend(history: History, series: HistorySeries, room: _Room) -> TrendView:
+    shown = _in_room(series.points, room.rows)
+    return TrendView(
+        figure_id=room.ids[id(series)],
+        point=number_words(series.key)[0],
+        values=tuple(_value(history, series, point) for point in shown),
+        panel=_panel(history, series) if id(series) in room.drawn else None,
+        unshown=len(series.points) - len(shown),
+    )
+
+
+def _in_room(points: Sequence[HistoryPoint], rows: int) -> list[HistoryPoint]:
+    """Return the points that a table shows, in their order: changes, the first, the newest."""
+    if len(points) <= rows:
+        return list(points)
+    called = [point for point in points if point.called][-(rows - 2) :]
+    kept = {point.run for point in (points[0], points[-1], *called)}
+    for point in reversed(points):
+        if len(kept) == rows:
+            break
+        kept.add(point.run)
+    return [point for point in points if point.run in kept]
 
 
 def _value(history: History, series: HistorySeries, point: HistoryPoint) -> ValueRow:

@@ -111,6 +111,12 @@ def _clean(root: ET.Element, prefix: str) -> None:
     }
     for element in root.iter():
         element.tag = element.tag.removeprefix(_NAMESPACE)
+        if not (element.text or "").strip():  # indents are a tenth of a drawing
+            element.text = None
+        if not (element.tail or "").strip():
+            element.tail = None
+        if element.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
         if (own := element.attrib.pop("id", None)) in referred:
             element.set("id", f"{prefix}-{own}")
         link = element.attrib.pop(_LINK, "")

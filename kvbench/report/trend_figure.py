@@ -1,13 +1,16 @@
 """TrendPanel -> SVG: one small drawing of a metric over the runs of a drive."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from kvbench.report.figures import FONT_PT, drawing_style
-from kvbench.report.history_model import TrendPanel, TrendPoint
+from kvbench.report.figures import FONT_PT, Save, T, drawing_style
+from kvbench.report.history_model import HistoryView, TrendPanel, TrendPoint, trends_of
 from kvbench.report.hover import note
+from kvbench.report.png import to_png
 from kvbench.report.scales import tick
 from kvbench.report.svg import INK, PALETTE, svg_named
 
@@ -22,6 +25,23 @@ CALLED = {"WORSE": ("v", PALETTE[1]), "BETTER": ("^", PALETTE[2])}
 
 def draw_trend(panel: TrendPanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
+    return draw_trend_with(panel, svg_named(figure_id, panel.mark))
+
+
+def trend_pngs(view: HistoryView) -> Iterator[tuple[str, bytes]]:
+    """Yield (file name, PNG) for each number that is drawn; the names are those of the page."""
+    for trend in trends_of(view):
+        if trend.panel is not None:
+            yield f"{trend.figure_id}.png", _png(trend.panel)
+
+
+def _png(panel: TrendPanel) -> bytes:
+    titles = (panel.title, panel.mark) if panel.mark else (panel.title,)
+    return draw_trend_with(panel, lambda drawing, _, words: to_png(drawing, titles, words))
+
+
+def draw_trend_with(panel: TrendPanel, save: Save[T]) -> T:
+    """Return what ``save`` makes of the drawing."""
     with drawing_style() as new:
         drawing, _ = new((), height_in=HEIGHT_IN, width_in=WIDTH_IN, empty=True)
         axes = drawing.add_axes(
@@ -45,7 +65,7 @@ def draw_trend(panel: TrendPanel, figure_id: str) -> str:
                 markersize=4,
                 transform=axes.get_xaxis_transform(),
             )
-        return svg_named(figure_id, panel.mark)(drawing, panel.title, panel.description)
+        return save(drawing, panel.title, panel.description)
 
 
 def _scales(axes: Axes, panel: TrendPanel) -> None:
@@ -70,9 +90,17 @@ def _firmware(axes: Axes, panel: TrendPanel) -> None:
     """Draw a rule where a firmware revision begins, and its name where that has room."""
     run_in = (WIDTH_IN - LEFT_IN - RIGHT_IN) / max(panel.runs, 2)
     ends = [*(run for run, _ in panel.firmware[1:]), max(panel.runs, 2) + 1]
+    rules = [(run - 0.5, 0.0, 1.0) for run, _ in panel.firmware[1:]]
+    if rules:
+        _strokes(
+            axes,
+            rules,
+            transform=axes.get_xaxis_transform(),
+            color=INK,
+            linewidth=0.7,
+            linestyle=":",
+        )
     for (run, revision), end in zip(panel.firmware, ends, strict=False):
-        if run > 1:
-            axes.axvline(run - 0.5, color=INK, linewidth=0.7, linestyle=":")
         if len(revision) * CHARACTER_IN <= (end - run) * run_in:
             axes.annotate(
                 revision,
@@ -92,8 +120,7 @@ def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
         axes.plot([p.run for p in chain], [p.median for p in chain], color=LINE, linewidth=1.0)
     ranges = [(p.run, p.low, p.high) for p in points if p.low is not None and p.high is not None]
     if ranges:
-        at_run, low, high = zip(*ranges, strict=True)
-        axes.vlines(at_run, low, high, color=LINE, linewidth=2.4, alpha=0.4)
+        _strokes(axes, ranges, color=LINE, linewidth=2.4, alpha=0.4, solid_capstyle="butt")
     for doubted in (False, True):
         own = [p for p in points if p.doubted is doubted]
         (dots,) = axes.plot(
@@ -109,6 +136,17 @@ def _values(axes: Axes, points: tuple[TrendPoint, ...], runs: int) -> None:
     for point in points:
         if point.called:
             _call(axes, point, at.get(point.joined or 0), runs)
+
+
+def _strokes(
+    axes: Axes,
+    spans: Sequence[tuple[float, float, float]],
+    **style: Any,  # noqa: ANN401 - what matplotlib knows of lines
+) -> None:
+    """Draw vertical strokes (x, low, high) as one path, whatever their number."""
+    xs = [at for x, _, _ in spans for at in (x, x, nan)]
+    ys = [at for _, low, high in spans for at in (low, high, nan)]
+    axes.plot(xs, ys, **style)
 
 
 def _chains(joined: Sequence[tuple[TrendPoint, TrendPoint]]) -> list[list[TrendPoint]]:
