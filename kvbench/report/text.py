@@ -78,12 +78,12 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
     rate = _first(values, _rate_order(values))
     kind = "request" if "request_p99" in values else "latency"
     shown = (rate, values.get(f"{kind}_p50"), values.get(f"{kind}_p99"))
-    marks = dict.fromkeys(mark for value in values.values() for mark in value.marks)
+    marks = sorted({m for value in values.values() for m in value.marks}, key=lambda m: (len(m), m))
     words, setting = row.parameters.removesuffix(", 1 job"), f" {row.setting}"
     if row.setting not in ("", "mixed", "alone"):
         words, setting = f"{row.setting}: {words}", ""  # too long for the column of the stream
     setting = setting.rstrip()
-    first, *rest = wrap(words, _WIDTHS[0] - 1) or [""]
+    first, *rest = wrap(words, _WIDTHS[0], initial_indent=" ", subsequent_indent="   ") or [""]
     number, spread = _number(shown[0]), _spread(shown[0])
     below = ""
     if width(number + spread) > _WIDTHS[2]:  # two units in one range: a line of its own
@@ -91,7 +91,7 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
         rest = rest or [""]
     yield _line(
         (
-            f" {first}",
+            first,
             f"{cut(row.stream, _WIDTHS[1] - len(setting))}{setting}",
             f"{number}{spread}",
             *(_number(v) if v and (v.known or "few" in v.text) else DASH for v in shown[1:]),
@@ -100,12 +100,12 @@ def _row(table: ResultTable, row: Row) -> Iterator[str]:
         )
     )
     for place, more in enumerate(rest):
-        yield _line((f"   {more}", "", "" if place else below, "", "", "", ""))
-    yield from _more(table, row, shown)
+        yield _line((more, "", "" if place else below, "", "", "", ""))
+    yield from _more(table, row, shown, ", ".join(marks) if len(marks) > 1 else "")
 
 
-def _more(table: ResultTable, row: Row, shown: Sequence[Value | None]) -> Iterator[str]:
-    """Yield the primary numbers that have no column of their own, and what the device saw."""
+def _more(table: ResultTable, row: Row, shown: Sequence[Value | None], marks: str) -> Iterator[str]:
+    """Yield what has no column: primary numbers, what the device saw, several marks."""
     parts = [
         f"{column.label} {_number(value)}{_spread(value)}"
         for column, value in zip(table.columns, row.values, strict=True)
@@ -118,6 +118,8 @@ def _more(table: ResultTable, row: Row, shown: Sequence[Value | None]) -> Iterat
     ]
     if row.device:
         parts.append(row.device)
+    if marks:
+        parts.append(f"doubts {marks}")
     if parts:
         text = "; ".join(parts)
         for line in wrap(text, COLUMNS, initial_indent="   + ", subsequent_indent="     "):

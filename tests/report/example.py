@@ -471,7 +471,8 @@ def _special(workload: Workload, first: Cell) -> Iterable[Cell]:
             tail = f"-{number}" if number else ""
             peak = {**swept, "load": "peak"}
             yield cell(f"peak{tail}", peak, streams, load=CellLoad(kind="peak"))
-            open_loop = (replace(streams[0], queue_depth=workload.load.queue_depth),)
+            depth, jobs = workload.load.queue_depth, workload.load.jobs
+            open_loop = (replace(streams[0], queue_depth=depth, jobs=jobs),)
             for percent in workload.load.percents:
                 load = CellLoad(kind="share", percent=percent)
                 share = {**swept, "load": f"{percent} %"}

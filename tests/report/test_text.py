@@ -4,9 +4,10 @@ import re
 import unicodedata
 
 import pytest
+from msgspec.structs import replace
 
 from kvbench.report import text, view
-from tests.report.example import BLOCKS, SPARSE, job_texts, make_run, renamed
+from tests.report.example import BLOCKS, LOAD, SPARSE, job_texts, make_run, renamed
 
 
 def width(line: str) -> int:
@@ -46,6 +47,25 @@ def test_projected_workloads_have_a_table_of_their_own(summary: str) -> None:
 def test_doubts_follow_worst_first(summary: str) -> None:
     doubts = summary[summary.index("What makes this result doubtful") :]
     assert doubts.index("!! failed") < doubts.index("a: host bound") < doubts.index("- ")
+
+
+def test_long_parameters_and_several_doubts_are_whole() -> None:
+    assert LOAD.load is not None
+    wide = replace(LOAD, load=replace(LOAD.load, queue_depth=16, jobs=16))
+    run = make_run([wide])
+    summaries = tuple(
+        replace(one, doubts=("overloaded: it was", "stalled: it was"))
+        if one.parameters.get("load") == "90 %"
+        else one
+        for one in run.summaries
+    )
+    report = view.build(replace(run, summaries=summaries), {})
+    lines = text.render(report).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith(" 90 % of the peak"))
+    row = lines[start : start + 5]
+    assert "reads, open loop, depth up to 16," in row[1]
+    assert "…" not in "".join(line[:37] for line in row)
+    assert any("doubts b, c" in line for line in row), row
 
 
 def test_requests_are_named_as_such() -> None:
