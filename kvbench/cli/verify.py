@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 from kvbench.cli import output
+from kvbench.cli.stored import add_results_argument
 from kvbench.cli.taking import stop_on_signals
 from kvbench.errors import ExitCode, Refused, StoreError, UsageError
 from kvbench.fio.cell_limits import refuse_unfit
@@ -15,6 +15,7 @@ from kvbench.host.boot import boot_id
 from kvbench.store import journal, layout
 from kvbench.store.read import RunArchive, find_run, list_runs, read_record, read_run
 from kvbench.store.records import RunRecord
+from kvbench.store.redact import is_redacted
 from kvbench.units import GIB, format_size
 
 LONG_BYTES = 4 * GIB  # what takes long enough to be asked how far it is
@@ -30,28 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the run's target is now, when its path has changed; it is known by serial and "
         "namespace, a file by its inode",
     )
-    parser.add_argument(
-        "--results",
-        type=output.named_path,
-        default=Path("results"),
-        metavar="DIR",
-        help="the results store",
-    )
+    add_results_argument(parser)
     output.add_json_argument(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read back and tell: exit 0 when all is intact, 4 when not, 6 with nothing to judge."""
+    from kvbench.integrity.agree import check_agreement
     from kvbench.integrity.expected import expected_regions
     from kvbench.integrity.judge import bad_blocks
+    from kvbench.integrity.left_out import left_out
     from kvbench.integrity.reader import check_regions
     from kvbench.integrity.same import check_same, shown
-    from kvbench.integrity.words import lines, verdict
+    from kvbench.integrity.words import judged_bytes, lines, verdict
 
     archive = read_run(find_run(arguments.results, arguments.run))
     record = archive.record
     begun = _begun(archive)
-    identity = guard.check_readable(arguments.target or record.identity.path)
+    identity = guard.check_readable(arguments.target or _stored_path(record))
     check_same(record.identity, identity, same_boot=begun[-1].boot_id == boot_id())
     for cell in record.plan.cells:
         if cell.once:
@@ -64,16 +61,17 @@ def execute(arguments: argparse.Namespace) -> int:
             hint=f"kvbench verify {later}, if that one has integrity cells",
         )
     regions = expected_regions(record, begun, (cell.record for cell in archive.cells))
-    if not regions:
-        raise UsageError(
-            "nothing is left to verify: later cells of this run wrote over it",
-            where=str(archive.folder),
-        )
-    end_bytes = max(region.end_bytes for region in regions)
+    end_bytes = max((region.end_bytes for region in regions), default=0)
     if end_bytes > identity.size_bytes:
         raise Refused(
             f"has {identity.size_bytes} bytes, and the run says that it wrote up to {end_bytes}",
             where=identity.path,
+        )
+    check_agreement(archive, begun)
+    if not regions:
+        raise UsageError(
+            "nothing is left to verify: later cells of this run wrote over it",
+            where=str(archive.folder),
         )
     total = sum(region.end_bytes - region.start_bytes for region in regions)
     with lease.hold(identity, exclusive=False), stop_on_signals() as stop:
@@ -82,14 +80,19 @@ def execute(arguments: argparse.Namespace) -> int:
             identity.real_path, regions, stop=stop, tell=_teller(total, quiet=arguments.json)
         )
     bad = bad_blocks(checks)
-    judged = sum(check.blocks - check.counts.get("unwritten", 0) for check in checks)
+    judged = judged_bytes(checks)
+    parts = left_out(record.plan, begun, regions, checks, identity.size_bytes)
     code = ExitCode.CELL_FAILED if bad else ExitCode.OK if judged else ExitCode.INCONCLUSIVE
     if arguments.json:
         output.print_json(
             {
                 "run_id": record.run_id,
                 "target": identity.real_path,
+                "target_bytes": identity.size_bytes,
                 "checked_bytes": total,
+                "judged_bytes": judged,
+                "not_judged_bytes": sum(part.bytes for part in parts),
+                "not_judged": parts,
                 "verdict": verdict(checks),
                 "bad_blocks": bad,
                 "regions": checks,
@@ -98,9 +101,15 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     else:
         print(f"run {record.run_id} on {shown(identity)}")
-        output.print_answer("\n".join(lines(checks)))
+        output.print_answer("\n".join(lines(checks, parts, identity.size_bytes)))
         sys.stdout.flush()
     return int(code)
+
+
+def _stored_path(record: RunRecord) -> str:
+    """Return where the run's target was; a redacted run hides names in /dev that are chosen."""
+    identity = record.identity
+    return identity.real_path if is_redacted(identity) else identity.path
 
 
 def _teller(total_bytes: int, *, quiet: bool) -> Callable[[int], None]:

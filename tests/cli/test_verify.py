@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kvbench.store.read import list_runs
 from kvbench.units import KIB, MIB
 from tests.cli.program import ENVIRONMENT, SMALL, command, kvbench, needs_fio
 from tests.host.loops import loop_over, needs_loops
+from tests.integrity.blocks import sum_of
 
 pytestmark = [
     pytest.mark.fio,
@@ -121,9 +123,28 @@ def test_what_was_written_is_found_whole_and_each_planted_fault_where_it_is(benc
     assert (code, only_span(answer)["kind"]) == (ExitCode.CELL_FAILED, "lost")
 
     bench.change(place, kept)
-    assert bench.verify()[0] == ExitCode.OK
+    code, answer = bench.verify()
+    assert code == ExitCode.OK
+    assert (answer["judged_bytes"], answer["not_judged_bytes"]) == (
+        SPAN_BYTES,
+        SIZE_BYTES - SPAN_BYTES,
+    )
+    (part,) = answer["not_judged"]
+    assert (part["why"], part["places"]) == ("outside", [[SPAN_BYTES, SIZE_BYTES]])
+    assert region["not_ordered"] == ""
     text = kvbench("verify", "latest", cwd=bench.folder)
     assert f"INTACT: {SPAN_BYTES // BLOCK:,} of {SPAN_BYTES // BLOCK:,} blocks" in text.stdout
+    assert "judged      12 MiB of 16 MiB" in text.stdout
+    assert f"outside of what this run writes with headers (bytes {SPAN_BYTES} to" in text.stdout
+
+    other = bytearray(bench.bytes_at(place))  # a block of another boot, at the same uptime
+    numbered = struct.unpack_from("<H", other, 34)[0]
+    struct.pack_into("<H", other, 34, (numbered + SPAN_BYTES // BLOCK // 2) % (SPAN_BYTES // BLOCK))
+    struct.pack_into("<I", other, 36, sum_of(bytes(other[:36])))
+    bench.change(place, bytes(other))
+    code, answer = bench.verify()
+    span = only_span(answer)
+    assert (code, span["kind"], span["start_bytes"]) == (ExitCode.CELL_FAILED, "stale", place)
 
 
 def test_a_block_of_the_run_before_is_stale(bench: Bench) -> None:
@@ -181,6 +202,59 @@ def test_a_run_on_kvbenchs_own_file_is_verified_and_a_redacted_one_too(tmp_path:
     done = kvbench("verify", "latest", cwd=tmp_path)
     assert done.returncode == ExitCode.REFUSED
     assert len(done.stderr.splitlines()) == 1
+
+
+def edited(plan: str, cell: str, change: Callable[[dict[str, Any]], None]) -> tuple[str, str]:
+    """A run.json with its first writing cell changed, and that cell's record likewise."""
+    run, record = json.loads(plan), json.loads(cell)
+    for one in run["plan"]["cells"]:
+        if one["cell_id"] == record["cell"]["cell_id"]:
+            change(one)
+    change(record["cell"])
+    return json.dumps(run), json.dumps(record)
+
+
+def test_a_run_that_contradicts_what_is_stored_beside_it_accuses_no_drive(bench: Bench) -> None:
+    assert bench.run().returncode == ExitCode.OK
+    (run,) = list_runs(bench.folder / "results")
+    begun = run / journal.FILE
+    cell = layout.cell_folder(run, journal.read(run)[-1].cell_id) / layout.CELL_FILE
+    record = run / layout.RUN_FILE
+    honest = {path: path.read_text() for path in (record, cell, begun)}
+
+    def refused(*words: str) -> None:
+        done = kvbench("verify", "latest", cwd=bench.folder)
+        assert done.returncode == ExitCode.USAGE, done.stdout + done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        for word in (*words, "what must be on the target is not known"):
+            assert word in done.stderr
+        for path, text in honest.items():
+            path.write_text(text)
+
+    def block(one: dict[str, Any]) -> None:
+        one["placed"][0]["stream"]["block_mix"][0]["size_bytes"] = 8192
+
+    def place(one: dict[str, Any]) -> None:
+        one["placed"][0]["offset_bytes"] += 512
+
+    def length(one: dict[str, Any]) -> None:
+        one["placed"][0]["size_bytes"] -= 4096
+
+    def seed(one: dict[str, Any]) -> None:
+        one["seed"] += 1
+
+    for change, word in ((block, "bs"), (place, "offset"), (length, "size"), (seed, "randseed")):
+        plan, stored = edited(honest[record], honest[cell], change)
+        record.write_text(plan)
+        refused("contradict each other")
+        record.write_text(plan)
+        cell.write_text(stored)
+        refused("job.fio", word)
+    begun.write_text(honest[begun].replace('"0002"', '"0009"'))
+    refused("'0009'", "no such cell")
+    begun.write_text(honest[begun].splitlines()[0] + "\n")
+    refused("stored as one that wrote")
+    assert bench.verify()[0] == ExitCode.OK
 
 
 def test_fio_agrees_about_what_is_whole_and_what_is_not(bench: Bench, fio: str) -> None:
