@@ -1,21 +1,16 @@
 """``kvbench list``: what there is."""
 
 import argparse
-import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from textwrap import wrap
 
 from kvbench.cli import output
-from kvbench.cli.stored import Stored, add_results_argument, read_records
-from kvbench.errors import ExitCode, StoreError, UsageError
-from kvbench.gate.history_subject import is_named
+from kvbench.cli.stored import add_results_argument
+from kvbench.errors import ExitCode, UsageError
 from kvbench.kv.geometry import HeadKv, bytes_per_token
 from kvbench.kv.gpus import load_gpus
 from kvbench.kv.models import Model, load_models
-from kvbench.store import layout
-from kvbench.store.read import read_record
-from kvbench.store.records import EndRecord
 from kvbench.workload import cards, catalog
 from kvbench.workload.roles import Requirement
 from kvbench.workload.schema import ROLE_MEANINGS, ROLES
@@ -23,9 +18,7 @@ from kvbench.workload.schema import ROLE_MEANINGS, ROLES
 COLUMNS = 100
 LAST_WIDTH_MIN = 20
 _GAP = 2
-DRIVE_COLUMNS = 28  # of a drive's name
 FILTERS = ("device", "firmware", "label", "role")
-RUN_COLUMNS = ("name", "end", "cells", "suite", "device", "firmware", "target")  # of the table
 KINDS = ("workloads", "suites", "roles", "models", "gpus", "runs")
 
 
@@ -34,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
     add_results_argument(parser)
     only = parser.add_argument_group("only some runs (upper and lower case are the same)")
-    only.add_argument("--device", metavar="TEXT", help="a drive's serial, or a part of its model")
+    only.add_argument(
+        "--device",
+        metavar="TEXT",
+        help="a drive's serial or world-wide name, or a part of its model",
+    )
     only.add_argument("--firmware", metavar="TEXT", help="a part of the firmware revision")
     only.add_argument("--label", metavar="TEXT", help="a part of the label")
     only.add_argument("--role", choices=ROLES, help="with a workload of this role")
@@ -46,31 +43,45 @@ def execute(arguments: argparse.Namespace) -> int:
     given = [name for name in FILTERS if getattr(arguments, name) is not None]
     if given and arguments.kind != "runs":
         raise UsageError(f"--{given[0]} only goes with runs")
-    rows = _runs(arguments) if arguments.kind == "runs" else _ROWS[arguments.kind]()
+    if arguments.kind == "runs":
+        return _runs(arguments, only_some=bool(given))
+    rows = _ROWS[arguments.kind]()
     if arguments.json:
         output.print_json({arguments.kind: rows})
-        return int(ExitCode.OK)
-    if not rows:
-        output.advise(f"no {arguments.kind} there{' that fit' if given else ''}")
-        return int(ExitCode.OK)
-    shown = [name for name in rows[0] if arguments.kind != "runs" or name in RUN_COLUMNS]
-    table = [
-        [name.replace("_", " ") for name in shown],
-        *([_cut(_shown(row[name]), name) for name in shown] for row in rows),
-    ]
-    print("\n".join(_aligned(table)))
+    elif not rows:
+        output.advise(f"no {arguments.kind} there")
+    else:
+        names = list(rows[0])
+        table = [
+            [name.replace("_", " ") for name in names],
+            *([_shown(row[name]) for name in names] for row in rows),
+        ]
+        print("\n".join(_aligned(table)))
+    return int(ExitCode.OK)
+
+
+def _runs(arguments: argparse.Namespace, *, only_some: bool) -> int:
+    from kvbench.cli.list_runs import Asked, list_runs, render
+
+    asked = Asked(
+        device=arguments.device,
+        firmware=arguments.firmware,
+        label=arguments.label,
+        role=arguments.role,
+    )
+    lines = list_runs(arguments.results, asked)
+    if arguments.json:
+        output.print_json({"runs": lines})
+    elif not lines:
+        output.advise(f"no runs there{' that fit' if only_some else ''}")
+    else:
+        print(render(lines, ascii_only=not output.speaks_unicode(sys.stdout)))
     return int(ExitCode.OK)
 
 
 def _shown(value: object) -> str:
     """A list is shown by its length; ``--json`` has it whole."""
     return output.printable(str(len(value) if isinstance(value, list) else value))
-
-
-def _cut(text: str, column: str) -> str:
-    """A drive's name may have any length; ``--json`` has it whole."""
-    limit = DRIVE_COLUMNS if column in ("device", "firmware") else len(text)
-    return text if len(text) <= limit else f"{text[: limit - 1]}~"
 
 
 def _aligned(table: list[list[str]]) -> Iterator[str]:
@@ -185,70 +196,6 @@ def _gpus() -> list[dict[str, str]]:
         }
         for gpu in gpus.values()
     ]
-
-
-def _runs(arguments: argparse.Namespace) -> "list[dict[str, str | list[str]]]":
-    """Return the runs that fit, oldest first; what the drive did not tell is "-"."""
-    rows: list[dict[str, str | list[str]]] = []
-    for one in read_records(arguments.results):
-        if not _fits(one, arguments):
-            continue
-        record = one.record
-        drive = " ".join(part for part in (one.model, one.serial) if part)
-        rows.append(
-            {
-                "name": one.folder.name,
-                "end": _end(one.folder),
-                "cells": f"{_cells(one.folder)}/{len(record.plan.cells)}",
-                "suite": record.plan.suite or "-",
-                "device": drive or "-",
-                "firmware": one.firmware or "-",
-                "target": record.plan.target.path,
-                "label": record.label,
-                "model": one.model or "-",
-                "serial": one.serial or "-",
-                "roles": list(one.roles),
-                "created_at": record.created_at,
-            }
-        )
-    return rows
-
-
-def _fits(one: Stored, arguments: argparse.Namespace) -> bool:
-    device, role = arguments.device, arguments.role
-    return (
-        (
-            device is None
-            or is_named(one.record, device.strip())
-            or _part(device, one.model, one.serial)
-        )
-        and (arguments.firmware is None or _part(arguments.firmware, one.firmware))
-        and (arguments.label is None or _part(arguments.label, one.record.label))
-        and (role is None or role in one.roles)
-    )
-
-
-def _part(given: str, *texts: str) -> bool:
-    return any(given.casefold() in text.casefold() for text in texts)
-
-
-def _end(folder: Path) -> str:
-    """Return how a run ended, by its record alone."""
-    if not os.path.lexists(folder / layout.END_FILE):
-        return "killed or running"
-    try:
-        return read_record(folder / layout.END_FILE, EndRecord).end
-    except StoreError as error:
-        output.advise(str(error))
-        return "damaged"
-
-
-def _cells(folder: Path) -> int:
-    """Return how many cells are stored; whether each can be used, its report says."""
-    try:
-        return sum(1 for one in (folder / layout.CELLS_FOLDER).iterdir() if one.name[0] != ".")
-    except OSError:
-        return 0
 
 
 Row = Mapping[str, str | int | list[str] | list[dict[str, str]]]

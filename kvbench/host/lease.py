@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from kvbench.errors import EnvironmentMissing, Refused, UsageError
@@ -19,7 +19,7 @@ from kvbench.host.identity import ascii_safe, no_permission
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine, node_of_descriptor
 from kvbench.host.model import Identity
 
-_KVBENCH = "another kvbench"
+KVBENCH = "another kvbench"
 _TRIES, _TRY_PAUSE_S = 4, 0.3  # udev locks a device for a moment after every change
 
 
@@ -114,7 +114,7 @@ def _lock(identity: Identity, descriptor: int, operation: int, machine: Machine)
             fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = _holder(descriptor, machine)
-            if attempt == _TRIES or holder.startswith(_KVBENCH):
+            if attempt == _TRIES or holder.startswith(KVBENCH):
                 raise UsageError(
                     f"{holder} is using this target",
                     where=identity.path,
@@ -131,6 +131,23 @@ def _lock(identity: Identity, descriptor: int, operation: int, machine: Machine)
         time.sleep(_TRY_PAUSE_S)
 
 
+def holder_of(identity: Identity, machine: Machine = MACHINE) -> str | None:
+    """Return who has locked the target, "" for nobody; it is not touched, so nobody is disturbed.
+
+    None where that cannot be told: the name leads to something else, or no locks can be seen.
+    """
+    try:
+        node = machine.node(identity.real_path)
+        number = node.number if identity.kind == "block" else node.file_system_number
+        found = (node.kind, number, node.inode)
+        if found != (identity.kind, identity.device_number, identity.inode):
+            return None
+        locks = facts.parse_locks(machine.text("/proc/locks"))
+    except (OSError, ValueError):
+        return None
+    return _named(locks, (node.file_system_number, node.inode), machine)
+
+
 def _holder(descriptor: int, machine: Machine) -> str:
     """Name who has the lock, as far as /proc tells."""
     status = os.fstat(descriptor)
@@ -139,6 +156,11 @@ def _holder(descriptor: int, machine: Machine) -> str:
         locks = facts.parse_locks(machine.text("/proc/locks"))
     except (OSError, ValueError):
         locks = ()
+    return _named(locks, key, machine) or "another program (not seen from here)"
+
+
+def _named(locks: Sequence[facts.Lock], key: tuple[str, int], machine: Machine) -> str:
+    """Return who has a lock on the file ``key``, "" for nobody."""
     for lock in locks:
         if lock.kind != "FLOCK" or lock.file_key != key:
             continue
@@ -150,6 +172,6 @@ def _holder(descriptor: int, machine: Machine) -> str:
             command = ""
         words = [word.rpartition("/")[2] for word in command.split("\0")[:4]]
         if any(word.startswith("kvbench") for word in words):
-            return f"{_KVBENCH} (pid {lock.pid})"
+            return f"{KVBENCH} (pid {lock.pid})"
         return f"another program ({ascii_safe(words[0] or '?')}, pid {lock.pid})"
-    return "another program (not seen from here)"
+    return ""
