@@ -11,10 +11,11 @@ from kvbench.units import MIB, SECTOR_BYTES, format_size
 
 # Other processes only add to the counters, and so does the ramp, whose bytes fio does not count.
 DEVICE_SHARE_MIN = 0.9
-# What is more than the ramp explains was done by somebody else.  Seen on an idle machine: up to
+# What is more than the cell explains was done by somebody else.  Seen on an idle machine: up to
 # 1.1 of the expected bytes; journals and logs add a few hundred KiB.
 FOREIGN_SHARE = 1.3
 FOREIGN_BYTES_MIN = 8 * MIB
+TAIL_SHARE_MIN = 0.5  # of the measured time; counts of less than that say little of the whole
 READ_AHEAD = 2  # the kernel reads up to twice of what a buffered stream asks for
 PAGE_BYTES = 4096  # the least that the page cache reads and writes
 PAST: dict[IoDirection, str] = {"read": "read", "write": "written", "trim": "trimmed"}
@@ -103,23 +104,73 @@ def foreign_io(evidence: Evidence) -> Iterator[Finding]:
     """Nobody else used the device meanwhile: what the counters saw is about what fio moved.
 
     Also without O_DIRECT: the page cache can only make the device see less, but for what the
-    kernel reads ahead of what was asked for.
+    kernel reads ahead of what was asked for.  fio does not count what its ramp moves.  Where the
+    device was looked at between the ramp and the end, only what it counted since then is held
+    against fio's bytes; else the ramp is taken to be as quick as what followed, and the finding
+    says that it may have been quicker.
     """
     record = evidence.record
     if not evidence.measures_target or record.before is None or record.after is None:
         return
-    for direction, seen_bytes in _seen_bytes(record.before, record.after).items():
+    tail = _tail(evidence)
+    before, share = tail or (record.before, with_ramp(evidence))
+    unknown_ramp = tail is None and evidence.cell.timing.ramp_s > 0
+    for direction, foreign in _unexplained(evidence, before, record.after, share).items():
         moved = _moved_bytes(evidence, direction, buffered=False)
-        expected = (moved + _through_cache_bytes_max(evidence, direction)) * with_ramp(evidence)
+        if unknown_ramp:
+            what = f"something else may have used the device {record.device}"
+            rest = (
+                "; or the ramp, whose bytes fio does not count, was much quicker than what followed"
+            )
+        else:
+            what, rest = f"something else used the device {record.device}", ""
+        text = (
+            f"{what}: about {format_size(round(foreign))} of {direction}s beside the "
+            f"{format_size(moved)} that fio counted{rest}"
+        )
+        yield Finding(check="foreign-io", severity="doubt", text=text)
+
+
+def quick_ramp(evidence: Evidence) -> bool:
+    """Return whether the ramp moved so much that the counters over both tell nothing of a cell."""
+    before, after = evidence.record.before, evidence.record.after
+    if before is None or after is None:
+        return False
+    return bool(_unexplained(evidence, before, after, with_ramp(evidence)))
+
+
+def _unexplained(
+    evidence: Evidence, before: DeviceCounters, after: DeviceCounters, share: float
+) -> dict[IoDirection, float]:
+    """Return the bytes beyond what ``share`` times fio's bytes explain, where they are many."""
+    found: dict[IoDirection, float] = {}
+    for direction, seen_bytes in _seen_bytes(before, after).items():
+        moved = _moved_bytes(evidence, direction, buffered=False)
+        expected = (moved + _through_cache_bytes_max(evidence, direction)) * share
         foreign = seen_bytes - expected
         if seen_bytes > FOREIGN_SHARE * expected and foreign > FOREIGN_BYTES_MIN:
-            text = (
-                f"something else used the device {record.device}: about "
-                f"{format_size(round(foreign))} of {direction}s beside the "
-                f"{format_size(moved)} that fio counted, or a ramp that was much quicker than "
-                "what followed"
-            )
-            yield Finding(check="foreign-io", severity="doubt", text=text)
+            found[direction] = foreign
+    return found
+
+
+def _tail(evidence: Evidence) -> tuple[DeviceCounters, float] | None:
+    """Return what the device had counted when the ramp surely was over, and which share followed.
+
+    The launch takes longer than ramp and runtime; nobody knows how much of that lies before the
+    ramp, so the ramp surely is over when all of it has gone by as well.  The share is the largest
+    that can be left of the measured time.  None without a ramp, and where no sample of the drive
+    comes soon enough after it.
+    """
+    timing, health = evidence.cell.timing, evidence.record.health
+    if timing.ramp_s <= 0 or health is None:
+        return None
+    end_s = max(evidence.record.wall_s, timing.ramp_s + timing.runtime_s)
+    over_s = end_s - timing.runtime_s
+    for sample in health.samples:
+        share = min(1.0, (end_s - sample.at_s) / timing.runtime_s)
+        if sample.counters is not None and sample.at_s >= over_s and share >= TAIL_SHARE_MIN:
+            return sample.counters, share
+    return None
 
 
 def _seen_bytes(before: DeviceCounters, after: DeviceCounters) -> dict[IoDirection, int]:

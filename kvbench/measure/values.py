@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from kvbench.measure.device import foreign_io, with_ramp
+from kvbench.measure.device import foreign_io, quick_ramp, with_ramp
 from kvbench.measure.evidence import Evidence, Merged, StreamRows
 from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
 from kvbench.measure.requests import Requests
@@ -265,6 +265,8 @@ def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int,
         return None, "no counters of the device"
     if any(foreign_io(evidence)):
         return None, "something else used the device meanwhile"
+    if quick_ramp(evidence):
+        return None, "the ramp was much quicker than what followed, and the device counts both"
     before, after = record.before, record.after
     if place.direction == "read":
         requests = after.read_ios - before.read_ios
