@@ -1,6 +1,7 @@
 """``kvbench prepare``: purge a device, fill it, and run rounds until it is steady."""
 
 import argparse
+import platform
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
+
+from msgspec.structs import replace
 
 from kvbench.cli import output
 from kvbench.cli.options import DEFAULT_SEED, spec_of
@@ -18,11 +21,13 @@ from kvbench.cli.prepare_words import (
 )
 from kvbench.cli.stored import add_results_argument
 from kvbench.cli.taking import (
+    add_redact_argument,
     check_engine_works,
     check_label,
     check_mode,
     enter,
     record_of,
+    shown_serial,
     stop_on_signals,
 )
 from kvbench.errors import ExitCode, Interrupted, KvbenchError, Refused, UsageError
@@ -48,7 +53,8 @@ from kvbench.store.preparation import (
 )
 from kvbench.store.records import FORMAT as RECORD_FORMAT
 from kvbench.store.records import EndRecord
-from kvbench.store.stamps import drop_stamp, encode, save_stamp
+from kvbench.store.redact import hider
+from kvbench.store.stamps import drop_stamp, encode, hidden_binding, save_stamp
 from kvbench.store.write import RunWriter, write_derived
 from kvbench.units import (
     format_bandwidth,
@@ -117,6 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label", default="prepare", metavar="TEXT", help="names its run")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="decides all random places")
+    add_redact_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help="tell bytes and time, and stop")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     output.add_json_argument(parser)
@@ -129,11 +136,12 @@ def execute(arguments: argparse.Namespace) -> int:
     check_label(arguments.label)
     identity = guard.check_readable(arguments.target)
     todo = _decide(arguments, identity)
+    described = describe(todo, identity, shown_serial(identity, hide=arguments.redact))
     if arguments.dry_run:
         if arguments.json:
             output.print_json({"todo": todo})
         else:
-            print("\n".join(describe(todo, identity)))
+            print("\n".join(described))
         return int(ExitCode.OK)
     tool = find_fio()
     plan = todo.plan
@@ -141,7 +149,7 @@ def execute(arguments: argparse.Namespace) -> int:
         enter(plan, identity, arguments, held, before=f"; {cost_words(todo)}")
         stop = held.enter_context(stop_on_signals())
         if not arguments.quiet:
-            for line in describe(todo, identity):
+            for line in described:
                 output.advise(line)
         check_mode(plan, identity)
         check_engine_works(plan, tool, identity)
@@ -165,6 +173,7 @@ def execute(arguments: argparse.Namespace) -> int:
             folder=scratch,
             stop=stop,
         )
+        purged = replace(purged, text=hider(identity, platform.node())(purged.text))
         _tell(arguments, purged.text)
         if not purged.verified and arguments.purge not in ("auto", "none"):
             raise Refused(purged.text, where=identity.path, hint="choose another --purge, or none")
@@ -193,7 +202,7 @@ def execute(arguments: argparse.Namespace) -> int:
             format=FORMAT,
             run_id=record.run_id,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            binding=binding,
+            binding=hidden_binding(binding) if arguments.redact else binding,
             history=probe.write_history(identity),
             purge=purged,
             fills=tuple(fills),

@@ -50,12 +50,12 @@ def cost_words(todo: Todo) -> str:
     )
 
 
-def describe(todo: Todo, identity: Identity) -> list[str]:
-    """Return what will be done, as lines."""
+def describe(todo: Todo, identity: Identity, serial: str) -> list[str]:
+    """Return what will be done, as lines; ``serial`` is the target's as it may be shown."""
     workload = todo.plan.workloads[0]
     return [
         f"target      {identity.real_path} ({identity.kind}, {format_size(identity.size_bytes)}, "
-        f"serial {identity.serial or 'unknown'})",
+        f"serial {serial})",
         f"purge       {todo.method} ({todo.why})",
         f"fill        {len(todo.passes)} passes, the random ones in blocks of {todo.unit_bytes} B "
         f"({todo.unit_reason})",

@@ -31,8 +31,8 @@ from kvbench.plan import Plan, huge_pages_needed
 from kvbench.store import layout
 from kvbench.store.preparation import NOT_PREPARED, Condition, binding_of, can_be_bound, judge
 from kvbench.store.records import FORMAT, Pairing, RunRecord
-from kvbench.store.redact import redact
-from kvbench.store.stamps import find_stamp
+from kvbench.store.redact import hidden_serial, redact
+from kvbench.store.stamps import as_bound, find_stamp
 from kvbench.units import format_size
 
 LABEL_MAX = 200
@@ -101,7 +101,7 @@ def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace, befo
     output.advise(
         f"writing destroys the data on {identity.real_path} "
         f"({identity.kind}, {format_size(identity.size_bytes)}, serial "
-        f"{identity.serial or 'unknown'}): "
+        f"{shown_serial(identity, hide=_hides(arguments) and arguments.yes)}): "
         f"{', '.join((f'{plan.writing_cells} cells write', *writers))}"
         f"{before}"
     )
@@ -116,6 +116,16 @@ def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace, befo
     print("type the target's name again to go on: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != arguments.destroy:
         raise Refused("not confirmed, nothing was written", where=identity.real_path)
+
+
+def shown_serial(identity: Identity, *, hide: bool) -> str:
+    """Return a target's serial as it is printed; with ``hide``, its hash."""
+    return (hidden_serial(identity.serial) if hide else identity.serial) or "unknown"
+
+
+def _hides(arguments: argparse.Namespace) -> bool:
+    """Return whether what names the drive is hidden; who is asked on a terminal still sees it."""
+    return bool(getattr(arguments, "redact", False))
 
 
 def _fill_words(plan: Plan, identity: Identity) -> str:
@@ -241,7 +251,8 @@ def condition_of(results: Path, identity: Identity) -> Condition | None:
         raise EnvironmentMissing(
             f"sampled blocks cannot be read: {error.strerror or error}", where=identity.path
         ) from error
-    return judge(stamp, binding, probe.write_history(identity), empty_samples=empty)
+    bound = as_bound(stamp, binding)
+    return judge(stamp, bound, probe.write_history(identity), empty_samples=empty)
 
 
 def _span_bytes(plan: Plan, identity: Identity) -> int:
@@ -294,19 +305,19 @@ def record_of(
         pairing=pairing,
         condition=condition,
     )
-    if getattr(arguments, "redact", False):
+    if _hides(arguments):
         record = redact(record, platform.node())
         record = replace(record, run_id=layout.run_id(now, record.label))
     return replace(record, fingerprint=fingerprint(record))
 
 
-def add_redact_argument(group: argparse._ArgumentGroup) -> None:
+def add_redact_argument(group: argparse._ActionsContainer) -> None:
     """Declare the option of the verbs that store a run."""
     group.add_argument(
         "--redact",
         action="store_true",
-        help="store hashes in the place of serial, wwid, EUI, NGUID and host name; such a run "
-        "cannot be resumed",
+        help="store hashes in the place of serial, wwid, EUI, NGUID, UUIDs, backing file, chosen "
+        "names in /dev and host name; such a run cannot be resumed",
     )
 
 

@@ -1,13 +1,15 @@
 """A run's record without what names one drive or one host.  Pure.
 
-Serial numbers, world-wide names and the host's name become ``redacted-`` and the first twelve hex
-digits of their SHA-256, wherever they stand.  There is no salt, so that two redacted runs of one
-drive still belong together; whoever can guess a serial number can therefore check the guess.
+Serial numbers, world-wide names, UUIDs, the file behind a loop device, the name of a mapped device,
+names in /dev that are chosen (by-id, by-uuid, LVM) and the host's name become ``redacted-`` and the
+first twelve hex digits of their SHA-256, wherever they stand.  There is no salt, so that two
+redacted runs of one drive still belong together; whoever can guess a serial number can therefore
+check the guess.
 """
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -18,7 +20,20 @@ from kvbench.store.records import RunRecord
 PREFIX = "redacted-"
 SECRET_CHARS_MIN = 4  # a shorter one is hidden where it stands alone: "1" is everywhere
 NAMING_FACTS = ("device_serial", "device_wwid", "device_eui", "device_nguid")
-_BACKING = "backing file "  # of a loop device, which names no drive
+_BACKING = "backing file "  # of a loop device; after it stand a path and what binds that file
+_BACKING_PATH = re.compile(rf"{_BACKING}(.*?)(?: \(\d+:\d+ inode \d+\))?", re.DOTALL)
+_NAMED_BY_OWNER = re.compile(r"loop|dm-|md")  # their "model" is a path, or a name somebody chose
+_UUID = re.compile(
+    r"(?i)(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])"
+)
+# words of the kernel's command line whose values name a disk, a host or an address
+_BOOT_NAMES = re.compile(
+    r"(?<!\S)(root|resume|nfsroot|netroot|ip|cryptdevice|zfs|hostname|systemd\.hostname|ifname"
+    r"|[a-z.]*uuid|[a-z.]*\.lv|rd\.luks\.[a-z]+|rd\.iscsi[a-z._]*)=(\S+)",
+    re.IGNORECASE,
+)
+_PLAIN_DEVICE = re.compile(r"/dev/(?:sd|vd|xvd|nvme|mmcblk|md|ram)[a-z0-9]*")
+_PLAIN_LINKS = "/dev/disk/by-path/"  # they name a slot
 
 
 def hidden(value: str) -> str:
@@ -35,7 +50,8 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
     secrets = _secrets(record, host_name)
     if _without(record.identity.real_path, secrets) != record.identity.real_path:
         raise UsageError(
-            "the target's path holds the host's name or a serial, and fio's files keep the path",
+            "the target's path holds the host's name, a serial or another name that would be "
+            "hidden, and fio's files keep the path",
             where="--redact",
             hint="choose another path, or leave --redact out",
         )
@@ -56,7 +72,7 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
             wwid=_wwid(identity.wwid, secrets),
         ),
         written=replace(record.written, reason=clean(record.written.reason)),
-        facts=tuple(_fact(fact, secrets) for fact in record.facts),
+        facts=tuple(_fact(fact, secrets, record.facts) for fact in record.facts),
         caveats=tuple(clean(caveat) for caveat in record.caveats),
         condition=record.condition
         and replace(
@@ -75,7 +91,7 @@ def hider(identity: Identity, host_name: str) -> Callable[[str], str]:
     whether the run is redacted or not.
     """
     wwid = identity.wwid if identity.wwid and not is_redacted(identity) else None
-    names = {identity.serial or "", _name_of(wwid), host_name} - {""}
+    names = {identity.serial or "", _name_of(wwid), _backing_path(wwid), host_name} - {""}
     secrets = sorted(names, key=lambda one: (-len(one), one))
     return lambda text: _without(text, secrets)
 
@@ -83,6 +99,11 @@ def hider(identity: Identity, host_name: str) -> Callable[[str], str]:
 def hidden_serial(serial: str | None) -> str | None:
     """Return what a redacted record has for a serial, None where there is none."""
     return hidden(serial) if serial else None
+
+
+def hidden_wwid(wwid: str | None) -> str | None:
+    """Return what a redacted record has for a world-wide name; namespace and partition stay."""
+    return _wwid(wwid, [])
 
 
 def same_drive(stored: Identity, live: Identity) -> bool:
@@ -108,7 +129,7 @@ def with_hidden_names(record: RunRecord) -> RunRecord:
         identity=replace(record.identity, serial=hidden_serial(serial), wwid=_wwid(wwid, [])),
         facts=tuple(
             replace(fact, value=hidden(fact.value))
-            if fact.name in NAMING_FACTS and fact.value
+            if fact.value and _names_one(fact, record.facts)
             else fact
             for fact in record.facts
         ),
@@ -128,7 +149,16 @@ def _secrets(record: RunRecord, host_name: str) -> list[str]:
     """Return what is hidden, the longest first: a world-wide name may hold the serial."""
     found = {fact.value for fact in record.facts if fact.name in NAMING_FACTS and fact.value}
     found |= {re.sub(r"[\s-]", "", value) for value in found}  # "00 25 38" is 002538 in a path
-    found |= {record.identity.serial or "", _name_of(record.identity.wwid), host_name}
+    identity = record.identity
+    found |= {identity.serial or "", _name_of(identity.wwid), _backing_path(identity.wwid)}
+    found |= {host_name, host_name.partition(".")[0], _chosen_name(identity)}
+    for fact in record.facts:
+        if fact.value and _names_one(fact, record.facts):
+            found.add(fact.value)
+        found.update(_UUID.findall(fact.value or ""))
+        if fact.name == "kernel_command_line":
+            values = (match[2] for match in _BOOT_NAMES.finditer(fact.value or ""))
+            found.update(value for value in values if not _PLAIN_DEVICE.fullmatch(value))
     return sorted((one for one in found if one), key=lambda one: (-len(one), one))
 
 
@@ -139,17 +169,40 @@ def _name_of(wwid: str | None) -> str:
     return re.split(r", (?:nsid|partition) ", wwid)[0]
 
 
+def _backing_path(wwid: str | None) -> str:
+    """Return the path of the file behind a loop device, "" for anything else."""
+    match = _BACKING_PATH.fullmatch(wwid or "")
+    return match[1] if match else ""
+
+
+def _chosen_name(identity: Identity) -> str:
+    """Return the name below /dev under which a device was given, "" for one of the kernel's own."""
+    path = identity.path
+    chosen = path.startswith("/dev/") and path != identity.real_path
+    return path.removeprefix("/dev/") if chosen and not path.startswith(_PLAIN_LINKS) else ""
+
+
+def _names_one(fact: Fact, facts: Sequence[Fact]) -> bool:
+    """Return whether a fact's value names one drive, or one file in its place."""
+    if fact.name == "device_model":
+        disk = next((one.value for one in facts if one.name == "device_disk"), None)
+        return _NAMED_BY_OWNER.match(disk or "") is not None
+    return fact.name in NAMING_FACTS
+
+
 def _wwid(wwid: str | None, secrets: list[str]) -> str | None:
+    if wwid is not None and wwid.startswith(_BACKING):
+        return _BACKING + hidden(wwid.removeprefix(_BACKING))
     name = _name_of(wwid)
     if wwid is None or not name:
         return wwid if wwid is None else _without(wwid, secrets)
     return hidden(name) + wwid.removeprefix(name)
 
 
-def _fact(fact: Fact, secrets: list[str]) -> Fact:
+def _fact(fact: Fact, secrets: list[str], facts: Sequence[Fact]) -> Fact:
     value = fact.value
     if value is not None:
-        value = hidden(value) if fact.name in NAMING_FACTS else _without(value, secrets)
+        value = hidden(value) if _names_one(fact, facts) else _without(value, secrets)
     return replace(fact, value=value, reason=_without(fact.reason, secrets))
 
 

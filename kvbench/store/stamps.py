@@ -1,15 +1,21 @@
-"""Keep and find the stamps of prepared devices: ``<results>/stamps/<device>.json``."""
+"""Keep and find the stamps of prepared devices: ``<results>/stamps/<device>.json``.
+
+A stamp that was made with ``--redact`` holds hashes in the place of serial and world-wide name, and
+is found by them: whoever has the drive has what was hashed.
+"""
 
 import hashlib
 import os
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from kvbench.errors import StoreError
 from kvbench.store.layout import STAMPS_FOLDER, fit_label
 from kvbench.store.preparation import Binding, Preparation
 from kvbench.store.read import read_record
+from kvbench.store.redact import PREFIX, hidden_serial, hidden_wwid
 from kvbench.store.write import write_derived
 
 
@@ -32,29 +38,47 @@ def save_stamp(results: Path, preparation: Preparation) -> Path:
 
 
 def drop_stamp(results: Path, binding: Binding) -> None:
-    """Forget what is known of a device, before it is changed.
+    """Forget what is known of a device, redacted or not, before it is changed.
 
     Raises:
         StoreError: the stamp cannot be removed, or its folder could not hold a new one.
     """
-    path = stamp_path(results, binding)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"no record of the device can be kept here: {error.strerror}", where=str(path)
-        ) from error
+    for path in _paths(results, binding):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"no record of the device can be kept here: {error.strerror}", where=str(path)
+            ) from error
 
 
 def find_stamp(results: Path, binding: Binding) -> Preparation | None:
-    """Return the stamp of a device, None when there is none.
+    """Return the stamp of a device, redacted or not, None when there is none.
 
     Raises:
         StoreError: there is one, and it cannot be used.
     """
-    path = stamp_path(results, binding)
-    return read_record(path, Preparation) if os.path.lexists(path) else None
+    there = [path for path in _paths(results, binding) if os.path.lexists(path)]
+    found = [read_record(path, Preparation) for path in there]
+    return max(found, key=lambda one: one.made_at, default=None)
+
+
+def hidden_binding(binding: Binding) -> Binding:
+    """Return what a redacted stamp is bound to."""
+    serial, wwid = hidden_serial(binding.serial), hidden_wwid(binding.wwid)
+    return replace(binding, serial=serial, wwid=wwid)
+
+
+def as_bound(stamp: Preparation, binding: Binding) -> Binding:
+    """Return a device's binding as this stamp would have it, open or redacted."""
+    named = (stamp.binding.serial or "", stamp.binding.wwid or "")
+    return hidden_binding(binding) if any(PREFIX in one for one in named) else binding
+
+
+def _paths(results: Path, binding: Binding) -> tuple[Path, ...]:
+    both = (binding, hidden_binding(binding))
+    return tuple(dict.fromkeys(stamp_path(results, one) for one in both))
 
 
 def encode(preparation: Preparation) -> bytes:

@@ -20,7 +20,14 @@ from kvbench.store.preparation import (
     can_be_bound,
     judge,
 )
-from kvbench.store.stamps import drop_stamp, find_stamp, save_stamp, stamp_path
+from kvbench.store.stamps import (
+    as_bound,
+    drop_stamp,
+    find_stamp,
+    hidden_binding,
+    save_stamp,
+    stamp_path,
+)
 from kvbench.units import GIB, MIB
 
 DRIVE = Binding(
@@ -225,3 +232,37 @@ def test_a_count_that_runs_backwards_tells_nothing(now: WriteHistory) -> None:
 
 def test_fewer_power_cycles_than_before_are_not_told_as_some() -> None:
     assert "-" not in judged(replace(THEN, power_cycles=1)).text.partition("was steady")[2]
+
+
+LOOP = replace(DRIVE, serial=None, wwid="backing file /srv/secret/disk.img (254:0 inode 5)")
+
+
+@pytest.mark.parametrize("binding", [DRIVE, LOOP, replace(DRIVE, wwid=None)])
+def test_a_redacted_stamp_names_no_drive_and_is_found_again(
+    tmp_path: Path, binding: Binding
+) -> None:
+    closed = replace(stamp(), binding=hidden_binding(binding), run_id="closed")
+    path = save_stamp(tmp_path, closed)
+    said = path.name + path.read_text()
+    for secret in ("S1", "eui.01", "/srv/secret"):
+        assert secret not in said
+    found = find_stamp(tmp_path, binding)
+    assert found == closed
+    assert judged(THEN, found, binding=as_bound(found, binding)).state == "holds"
+    assert find_stamp(tmp_path, replace(binding, serial="S2")) is None
+    drop_stamp(tmp_path, binding)
+    assert find_stamp(tmp_path, binding) is None
+
+
+def test_of_an_open_and_a_redacted_stamp_the_later_one_counts(tmp_path: Path) -> None:
+    later = "2026-02-01T00:00:00+00:00"
+    closed = replace(stamp(), binding=hidden_binding(DRIVE), run_id="closed")
+    save_stamp(tmp_path, closed)
+    save_stamp(tmp_path, replace(stamp(), made_at=later))
+    found = find_stamp(tmp_path, DRIVE)
+    assert found is not None
+    assert (found.run_id, as_bound(found, DRIVE)) == ("r1", DRIVE)
+    save_stamp(tmp_path, replace(closed, made_at=later + "z"))
+    found = find_stamp(tmp_path, DRIVE)
+    assert found is not None
+    assert found.run_id == "closed"

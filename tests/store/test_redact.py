@@ -107,8 +107,105 @@ def test_a_serial_of_two_characters_is_hidden_where_it_stands_alone() -> None:
 def test_a_record_without_anything_to_hide_stays_as_it_is() -> None:
     record = a_run_record()
     assert redact(record, "") == record
-    loop = replace(record.identity, kind="block", wwid="backing file /x/y (254:0 inode 5)")
-    assert redact(replace(record, identity=loop), "").identity == loop
+
+
+LOOP_WWID = "backing file /srv/customer 7/disk.img (254:0 inode 5)"
+
+
+def a_loop() -> RunRecord:
+    record = a_run_record(a_plan(target=a_target("/dev/loop3")))
+    identity = replace(
+        record.identity, path="/dev/loop3", real_path="/dev/loop3", kind="block", wwid=LOOP_WWID
+    )
+    facts = (
+        Fact(name="device_disk", value="loop3"),
+        Fact(name="device_model", value="/srv/customer 7/disk.img"),
+        Fact(name="mount_source", value="loop3 on /srv/customer 7/disk.img"),
+    )
+    return replace(record, identity=identity, facts=facts)
+
+
+def test_the_file_behind_a_loop_device_is_hidden_and_still_binds_it() -> None:
+    record, other = a_loop(), a_loop()
+    other = replace(other, identity=replace(other.identity, wwid=LOOP_WWID.replace("5)", "6)")))
+    closed = redact(record, "")
+    assert "customer" not in msgspec.json.encode(closed).decode()
+    assert same_drive(closed.identity, record.identity)
+    assert not same_drive(closed.identity, other.identity)
+    assert is_redacted(closed.identity)
+    assert ASPECTS["model"][1](closed) == ASPECTS["model"][1](with_hidden_names(record))
+    assert "customer" not in hider(record.identity, "")("loop3: /srv/customer 7/disk.img: EIO")
+
+
+def test_the_model_of_a_drive_is_no_name_of_one_drive() -> None:
+    facts = (
+        Fact(name="device_disk", value="nvme0n1"),
+        Fact(name="device_model", value="FAST 990"),
+    )
+    assert redact(replace(a_drive(), facts=facts), HOST).facts == facts
+    mapped = (Fact(name="device_disk", value="dm-0"), Fact(name="device_model", value="vg-secret"))
+    assert redact(replace(a_drive(), facts=mapped), HOST).facts[1].value == hidden("vg-secret")
+
+
+ROOT = "0f1e2d3c-1111-4222-8333-445566778899"
+
+
+@pytest.mark.parametrize(
+    ("command_line", "hidden_words"),
+    [
+        (f"root=UUID={ROOT} ro quiet", [ROOT]),
+        (f"root=PARTUUID=1a2b3c4d-02 resume=UUID={ROOT}", [ROOT, "1a2b3c4d-02"]),
+        ("root=/dev/mapper/vg0-customer rd.lvm.lv=vg0/customer", ["customer"]),
+        (
+            "rd.luks.name=luks-secret ip=10.1.2.3::10.1.2.1:255.0.0.0:node9:eth0",
+            ["secret", "node9"],
+        ),
+        (f"rd.md.uuid={ROOT} cryptdevice=/dev/sda2:cryptsecret", [ROOT, "cryptsecret"]),
+    ],
+)
+def test_the_kernel_s_command_line_tells_neither_root_disk_nor_host(
+    command_line: str, hidden_words: list[str]
+) -> None:
+    fact = Fact(name="kernel_command_line", value=f"quiet {command_line} mitigations=auto")
+    (found,) = redact(replace(a_drive(), facts=(fact,)), HOST).facts
+    assert found.value is not None
+    for word in hidden_words:
+        assert word not in found.value
+    assert found.value.startswith("quiet ")
+    assert found.value.endswith(" mitigations=auto")
+    plain = Fact(name="kernel_command_line", value="root=/dev/sda2 ro splash")
+    assert redact(replace(a_drive(), facts=(plain,)), HOST).facts == (plain,)
+
+
+def test_a_uuid_in_any_fact_is_hidden_wherever_it_stands() -> None:
+    record = replace(
+        a_drive(),
+        facts=(Fact(name="mount_source", value=f"/dev/disk/by-uuid/{ROOT}"),),
+        command=("run", f"/dev/disk/by-uuid/{ROOT}"),
+    )
+    assert ROOT not in msgspec.json.encode(redact(record, HOST)).decode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dev/disk/by-id/scsi-1ATA_QX_77", "/dev/disk/by-label/customer", "/dev/vg0/customer"],
+)
+def test_a_chosen_name_below_dev_is_hidden_and_the_kernel_s_own_stays(path: str) -> None:
+    found = redact(a_drive(path=path), HOST)
+    text = msgspec.json.encode(found).decode()
+    assert path.rpartition("/")[2] not in text
+    assert found.identity.path == f"/dev/{hidden(path.removeprefix('/dev/'))}"
+    assert found.identity.real_path == "/dev/nvme0n1"
+
+
+def test_a_name_by_the_slot_stays() -> None:
+    path = "/dev/disk/by-path/pci-0000:01:00.0-nvme-1"
+    assert redact(a_drive(path=path), HOST).identity.path == path
+
+
+def test_a_host_of_a_domain_is_hidden_with_and_without_it() -> None:
+    record = replace(a_drive(), label="on rack12 and rack12.example.org")
+    assert redact(record, "rack12.example.org").label.count("redacted-") == 2
 
 
 def test_a_path_that_fio_s_files_would_keep_is_refused() -> None:
