@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kvbench.compare.model import Change, Comparison, Key, Sample
 from kvbench.gate.model import Gate
 from kvbench.report.compare_words import letter, number_words
-from kvbench.report.sheets import NUMBER, SHEETS, in_unit, texts, yes
+from kvbench.report.sheets import NUMBER, SHEETS, in_unit, texts, with_parameters, yes
 from kvbench.report.workbook import Plain, Sheet, SheetColumn
 
 
@@ -31,6 +31,7 @@ def of_comparison(comparison: Comparison, verdict: str) -> list[Sheet]:
     numbers = [
         (
             row.unit,
+            row.key,
             (
                 *number_values(row.key, row.role),
                 yes(row.primary),
@@ -81,6 +82,7 @@ def of_gate(gate: Gate) -> list[Sheet]:
     numbers = [
         (
             row.unit,
+            row.key,
             (
                 *number_values(row.key, row.role),
                 "BETTER" if row.improved else row.verdict,
@@ -111,14 +113,14 @@ def of_gate(gate: Gate) -> list[Sheet]:
 
 
 def by_unit(
-    numbers: Sequence[tuple[str, tuple[Plain, ...]]],
+    numbers: Sequence[tuple[str, Key, tuple[Plain, ...]]],
     columns: Callable[[str], tuple[SheetColumn, ...]],
 ) -> Iterator[Sheet]:
-    """Yield a sheet for each unit that has a row; ``numbers`` are (unit, row)."""
+    """Yield a sheet for each unit that has a row; ``numbers`` are (unit, key, row)."""
     for unit, name in SHEETS.items():
-        own = tuple(row for of_row, row in numbers if of_row == unit)
+        own = [(key.parameters, row) for of_row, key, row in numbers if of_row == unit]
         if own:
-            yield Sheet(name=name, columns=columns(unit), rows=own)
+            yield with_parameters(name, columns(unit), own)
 
 
 def number_values(key: Key, role: str) -> tuple[Plain, ...]:

@@ -33,7 +33,7 @@ def of_history(history: History, verdict: str) -> list[Sheet]:
     )
     names = ("run", "run id", "label", "started", "firmware", "suite", "repetitions", "against")
     numbers = [
-        (series.unit, (*_point(history, series, point), *_measured(point)))
+        (series.unit, series.key, (*_point(history, series, point), *_measured(point)))
         for series in history.series
         for point in series.points
     ]

@@ -4,11 +4,13 @@ Numbers of one unit share a sheet, so that the unit stands in the head and a col
 with.  They are in the units of the tidy table: seconds, bytes, 1/s.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
+from kvbench.host.model import Fact
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.report.model import ReportView
-from kvbench.report.words import parameter_words
+from kvbench.report.words import SIZES, parameter_words
 from kvbench.report.workbook import Plain, Sheet, SheetColumn
 from kvbench.workload.schema import SweepValue
 
@@ -21,6 +23,16 @@ SHEETS = {  # unit -> the sheet of its numbers
     "1": "ratios",
 }
 VALUES_MAX = 32  # repetitions with a column of their own
+FACT_UNITS = {"_bytes": "B", "_kib": "KiB", "_us": "us"}
+COUNTS = frozenset(  # facts that are numbers without a unit; a serial of digits is none
+    (
+        *("cpus_online", "numa_nodes", "cgroup_cpus", "huge_pages_free", "open_files_max"),
+        *("nr_requests", "max_segments", "rotational", "io_uring_disabled", "device_nsid"),
+        *("device_queues", "device_poll_queues", "device_numa_node", "device_in_flight"),
+        *("device_read_only", "device_io_poll", "device_users"),
+    )
+)
+_INTEGER = re.compile(r"\d{1,15}", re.ASCII)  # what a spreadsheet keeps to the last digit
 NUMBER = ("workload", "role", "point", "stream", "direction", "metric")
 
 
@@ -39,14 +51,15 @@ def of_report(view: ReportView, run: MeasuredRun) -> list[Sheet]:
         )
         for cell in run.cells
     )
-    facts = tuple((fact.name, fact.value, fact.reason) for fact in run.record.facts)
+    facts = tuple((fact.name, *_fact(fact), fact.reason) for fact in run.record.facts)
+    fact_names = ("fact", "value", "unit", "why it is not known")
     cell_names = ("cell", "repetition", "workload", "purpose", "point", "outcome", "findings")
     return [
         Sheet(name="run", columns=texts("what", "value"), rows=tuple(about)),
         Sheet(name="doubts", columns=texts("level", "mark", "doubt"), rows=doubts),
         *_numbers(run),
         Sheet(name="cells", columns=texts(*cell_names), rows=cells),
-        Sheet(name="facts", columns=texts("fact", "value", "why it is not known"), rows=facts),
+        Sheet(name="facts", columns=texts(*fact_names), rows=facts),
     ]
 
 
@@ -74,20 +87,57 @@ def _numbers(run: MeasuredRun) -> Iterator[Sheet]:
             *texts("interval", "n", "excluded", "I/Os", "at least", "doubts", "reason"),
             *in_unit(unit, *(f"value {n}" for n in range(1, count + 1))),
         )
-        rows = tuple(
+        rows = [
             (
-                *(one.workload, one.role, _point(one.parameters, one.alone)),
-                *(one.stream, one.direction, one.metric),
-                workloads[one.workload].evidence if one.workload in workloads else None,
-                *(one.purpose, yes(is_primary(one))),
-                *(one.median, one.low, one.high, one.interval, one.n),
-                *(one.excluded, one.io_count, yes(one.censored)),
-                *("; ".join(one.doubts), one.reason),
-                *_padded(one.values, count),
+                one.parameters,
+                (
+                    *(one.workload, one.role, _point(one.parameters, one.alone)),
+                    *(one.stream, one.direction, one.metric),
+                    workloads[one.workload].evidence if one.workload in workloads else None,
+                    *(one.purpose, yes(is_primary(one))),
+                    *(one.median, one.low, one.high, one.interval, one.n),
+                    *(one.excluded, one.io_count, yes(one.censored)),
+                    *("; ".join(one.doubts), one.reason),
+                    *_padded(one.values, count),
+                ),
             )
             for one in own
-        )
-        yield Sheet(name=name, columns=columns, rows=rows)
+        ]
+        yield with_parameters(name, columns, rows)
+
+
+def with_parameters(
+    name: str,
+    columns: Sequence[SheetColumn],
+    rows: Sequence[tuple[Mapping[str, SweepValue], tuple[Plain, ...]]],
+) -> Sheet:
+    """Return a sheet whose point is there in words and, behind them, a column a parameter.
+
+    ``columns`` begin with ``NUMBER``; each row comes with the parameters of its point.
+    """
+    names = list(dict.fromkeys(key for parameters, _ in rows for key in parameters))
+    behind = NUMBER.index("point") + 1
+    own = [SheetColumn(name=key, unit=_parameter_unit(key)) for key in names]
+    return Sheet(
+        name=name,
+        columns=(*columns[:behind], *own, *columns[behind:]),
+        rows=tuple(
+            (*row[:behind], *(parameters.get(key) for key in names), *row[behind:])
+            for parameters, row in rows
+        ),
+    )
+
+
+def _parameter_unit(key: str) -> str:
+    return "B" if key.rpartition(".")[2] in SIZES else ""
+
+
+def _fact(fact: Fact) -> tuple[Plain, str]:
+    """Return the value of a fact, as a number where it counts or measures, and its unit."""
+    unit = next((unit for end, unit in FACT_UNITS.items() if fact.name.endswith(end)), "")
+    if (unit or fact.name in COUNTS) and _INTEGER.fullmatch(fact.value or ""):
+        return int(fact.value or ""), unit
+    return fact.value, ""
 
 
 def _point(parameters: dict[str, SweepValue], alone: str | None) -> str:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import isfinite
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,6 +27,8 @@ FORMATS = {  # unit -> how a spreadsheet shows it
     "%": "0.00",
     "1": "0.000",
 }
+ROOM = {"s": 11, "1/s": 15, "B/s": 18, "B": 20}  # unit -> characters that its numbers may take
+WIDTH_MIN = 9
 Plain = str | int | float | None
 
 
@@ -87,7 +90,8 @@ def to_xlsx(sheets: Sequence[Sheet]) -> bytes:
             )
         head = []
         for column in sheet.columns:
-            cell = WriteOnlyCell(page, column.head)
+            cell = WriteOnlyCell(page)
+            _write_text(cell, column.head)
             cell.font = Font(bold=True)
             head.append(cell)
         page.append(head)
@@ -96,11 +100,7 @@ def to_xlsx(sheets: Sequence[Sheet]) -> bytes:
             for column, value in zip(sheet.columns, row, strict=True):
                 cell = WriteOnlyCell(page)
                 if isinstance(value, str):
-                    cell.value = short(value, CELL_CHARS_MAX)
-                    cell.data_type = (
-                        "s"  # openpyxl would take "=" for a formula, "#N/A" for an error
-                    )
-                    cell.quotePrefix = value.startswith(FORMULA_SIGNS)  # nor when it is edited
+                    _write_text(cell, value)
                 elif value is not None and isfinite(value):
                     cell.value = value
                     if column.unit in FORMATS:
@@ -112,7 +112,15 @@ def to_xlsx(sheets: Sequence[Sheet]) -> bytes:
     return buffer.getvalue()
 
 
+def _write_text(cell: Any, text: str) -> None:  # noqa: ANN401 - openpyxl has no types
+    cell.value = short(text, CELL_CHARS_MAX)
+    cell.data_type = "s"  # openpyxl would take "=" for a formula, "#N/A" for an error
+    cell.quotePrefix = text.startswith(FORMULA_SIGNS)  # nor when it is edited
+
+
 def _width(sheet: Sheet, place: int, column: SheetColumn) -> int:
     texts = [row[place] for row in sheet.rows[:ROWS_LOOKED_AT]]
-    longest = max((len(text) for text in texts if isinstance(text, str)), default=9)
-    return min(WIDTH_MAX, max(longest, len(column.head), 9) + 2)
+    longest = max((len(text) for text in texts if isinstance(text, str)), default=0)
+    numbers = any(isinstance(text, int | float) for text in texts)
+    room = ROOM.get(column.unit, WIDTH_MIN) if numbers else WIDTH_MIN
+    return min(WIDTH_MAX, max(longest, len(column.head), room) + 2)

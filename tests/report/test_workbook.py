@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from kvbench.compare.policy import find_policy
 from kvbench.errors import EnvironmentMissing, ExitCode
 from kvbench.gate.decide import decide
+from kvbench.gate.history import history_of
+from kvbench.host.model import Fact
 from kvbench.measure.roles import Judgement
-from kvbench.report import compare_sheets, sheets, view, workbook
+from kvbench.report import compare_sheets, history_sheets, sheets, view, workbook
 from kvbench.report.workbook import Sheet, SheetColumn, to_xlsx
 from tests.report.example import job_texts, make_run
 from tests.report.sides import SMALL, compared, drive
@@ -143,3 +145,115 @@ def test_the_file_has_no_link_and_no_macro() -> None:
     assert not [
         n for n in names if "external" in n.lower() or "vba" in n.lower() or "rels/sheet" in n
     ]
+
+
+def test_facts_are_numbers_with_their_unit_where_they_count_or_measure() -> None:
+    facts = (
+        *(
+            Fact(name="memory_bytes", value="25276063744"),
+            Fact(name="device_wbt_us", value="75000"),
+        ),
+        *(Fact(name="read_ahead_kib", value="128"), Fact(name="cpus_online", value="2")),
+        *(Fact(name="device_firmware", value="0042"), Fact(name="device_serial", value="007")),
+        Fact(name="cgroup_memory_bytes", value="no limit"),
+        Fact(name="target_bytes", value="9" * 40),
+        Fact(name="device_bytes", value=None, reason="the device does not tell"),
+    )
+    run = make_run(facts=facts)
+    page = read(sheets.of_report(view.build(run, job_texts(run)), run))["facts"]
+    assert [cell.value for cell in page[1]][1:3] == ["value", "unit"]
+    rows = {row[0]: row[1:3] for row in page.iter_rows(2, values_only=True)}
+    assert rows == {
+        "memory_bytes": (25276063744, "B"),
+        "device_wbt_us": (75000, "us"),
+        "read_ahead_kib": (128, "KiB"),
+        "cpus_online": (2, None),
+        "device_firmware": ("0042", None),
+        "device_serial": ("007", None),
+        "cgroup_memory_bytes": ("no limit", None),
+        "target_bytes": ("9" * 40, None),
+        "device_bytes": (None, None),
+    }
+
+
+def columns_of(page: Any) -> dict[str, list[Any]]:  # noqa: ANN401
+    return {cells[0].value: list(cells[1:]) for cells in page.iter_cols()}
+
+
+def history_sheets_of_two() -> list[Sheet]:
+    runs = [drive(name, serial="S", jitter=n, label="=1+1") for n, name in enumerate("ab")]
+    found = history_of(runs, find_policy(None, "gate"), serial="S")
+    return history_sheets.of_history(found, "=the verdict")
+
+
+def every_workbook() -> dict[str, list[Sheet]]:
+    runs = [drive(name, serial="S", jitter=n, label="=1+1") for n, name in enumerate("ab")]
+    run = make_run()
+    gate = decide(runs[0], runs[1], find_policy(None, "gate"), Judgement())
+    return {
+        "report": sheets.of_report(view.build(run, job_texts(run)), run),
+        "compare": compare_sheets.of_comparison(compared(runs), "+the verdict"),
+        "gate": compare_sheets.of_gate(gate),
+        "history": history_sheets_of_two(),
+    }
+
+
+BOOKS = every_workbook()
+
+
+@pytest.mark.parametrize("verb", BOOKS)
+def test_in_every_workbook_numbers_are_numbers_texts_are_texts_and_heads_stay(verb: str) -> None:
+    book = read(BOOKS[verb])
+    numbers = 0
+    for page in book:
+        assert page.freeze_panes == "A2"
+        assert not any(cell.data_type == "f" for row in page for cell in row)
+        for head, cells in columns_of(page).items():
+            if head.endswith((" (s)", "/s)", " (B)")):
+                assert {cell.data_type for cell in cells} == {"n"}, (page.title, head)
+                numbers += sum(cell.value is not None for cell in cells)
+            if head in ("n", "excluded", "repetition", "queue_depth", "jobs"):
+                assert all(isinstance(cell.value, int | None) for cell in cells), head
+    assert numbers
+
+
+@pytest.mark.parametrize("verb", BOOKS)
+def test_the_parameters_of_a_point_have_columns_of_numbers(verb: str) -> None:
+    book = read(BOOKS[verb])
+    found = columns_of(book["rates" if "rates" in book.sheetnames else "times"])
+    depths = {cell.value for cell in found["queue_depth"]} - {None}
+    assert depths
+    assert all(isinstance(depth, int) for depth in depths)
+    assert any(head.endswith("block_size (B)") for head in found)
+
+
+@pytest.mark.parametrize("verb", BOOKS)
+def test_columns_are_wide_enough_for_their_numbers_and_not_wider_than_a_screen(verb: str) -> None:
+    book = read(BOOKS[verb])
+    for page in book:
+        for place, (head, cells) in enumerate(columns_of(page).items(), start=1):
+            letter = openpyxl.utils.get_column_letter(place)
+            wide = page.column_dimensions[letter].width
+            assert len(head) < wide <= workbook.WIDTH_MAX or wide == workbook.WIDTH_MAX
+            if head.endswith((" (B/s)", " (B)")):
+                known = [cell.value for cell in cells if cell.value is not None]
+                assert max((len(f"{value:,.0f}") for value in known), default=0) < wide
+
+
+def test_a_history_has_a_row_per_number_and_run() -> None:
+    made = {sheet.name: sheet for sheet in history_sheets_of_two()}
+    assert made["history"].rows[0][1] == "=the verdict"
+    assert [row[0] for row in made["runs"].rows] == [1, 2]
+    rates = made["rates"]
+    heads = [column.head for column in rates.columns]
+    runs = [row[heads.index("run")] for row in rates.rows]
+    assert runs.count(1) == runs.count(2) > 0
+    for row in rates.rows:
+        held = row[heads.index("run")] == 2
+        assert row[heads.index("against")] == (1 if held else None)
+        assert (row[heads.index("verdict")] is not None) is held
+
+
+def test_a_head_never_becomes_a_formula() -> None:
+    sheet = Sheet(name="one", columns=(SheetColumn(name="=1+1"),), rows=((1,),))
+    assert read([sheet])["one"]["A1"].data_type == "s"
