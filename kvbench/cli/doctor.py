@@ -1,21 +1,26 @@
 """``kvbench doctor``: what on this machine would spoil a measurement, worst first."""
 
 import argparse
+import shlex
 import tempfile
 from pathlib import Path
 
 from kvbench.cli import output
+from kvbench.cli.stored import add_results_argument
+from kvbench.cli.taking import condition_of
 from kvbench.errors import EnvironmentMissing, ExitCode
 from kvbench.fio.probe import check_engine, engines_fact, find_fio
 from kvbench.host import guard, probe
 from kvbench.host.advice import Advice, advise
-from kvbench.host.model import Fact
+from kvbench.host.model import Fact, Identity
+from kvbench.store.preparation import NOT_PREPARED
 from kvbench.units import MIB, format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("target", nargs="?", metavar="TARGET", help="also look at this target")
+    add_results_argument(parser, "the results store: it has the stamps that kvbench prepare leaves")
     output.add_json_argument(parser)
 
 
@@ -24,12 +29,15 @@ def execute(arguments: argparse.Namespace) -> int:
     facts = list(probe.host_facts())
     advice: list[Advice] = []
     path = None
+    direct = True
+    on_stamp: list[Advice] = []
     if arguments.target:
         identity = guard.check_readable(arguments.target)
         path = identity.real_path
-        facts = [*probe.target_facts(identity), *facts]
-        works, reason = probe.supports_direct(identity.real_path)
-        if not works:
+        stamp, on_stamp = _preparation(arguments, identity)
+        facts = [*probe.target_facts(identity), *stamp, *facts]
+        direct, reason = probe.supports_direct(identity.real_path)
+        if not direct:
             advice.append(
                 Advice(
                     severity="blocks",
@@ -37,8 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
                     command="kvbench run --buffered (measures the page cache and says so)",
                 )
             )
-    blocked = _fio(facts, path, direct=not advice)
-    advice = [*blocked, *advice, *advise(facts)]
+    blocked = _fio(facts, path, direct=direct)
+    advice = [*blocked, *advice, *advise(facts), *on_stamp]
     if arguments.json:
         output.print_json({"advice": advice, "facts": facts})
     else:
@@ -53,6 +61,37 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"{_name(fact):<28}{_value(fact)}")
     spoiled = any(item.severity != "note" for item in advice)
     return int(ExitCode.ENVIRONMENT if spoiled else ExitCode.OK)
+
+
+def _preparation(
+    arguments: argparse.Namespace, identity: Identity
+) -> tuple[list[Fact], list[Advice]]:
+    """Return what the stamp of a drive says, as a run would take it, and what to do about it."""
+    if identity.kind == "file":
+        return [], []  # it carries no stamp
+    name = "preparation"
+    try:
+        condition = condition_of(arguments.results, identity) or NOT_PREPARED
+    except EnvironmentMissing as error:
+        return [Fact(name=name, value=None, reason=error.message)], []
+    words = {
+        "holds": "holds",
+        "broken": "does not hold any more",
+        "unknown": "may not hold any more",
+        "none": "none",
+    }
+    fact = [Fact(name=name, value=f"{words[condition.state]}: {condition.text}")]
+    if not condition.doubt:
+        return fact, []
+    again = "" if condition.state == "none" else " again"
+    advice = Advice(
+        severity="note",
+        text=f"{identity.path} is not known to be steady: {condition.doubt}; its figures will "
+        f"carry that doubt until it is prepared{again}",
+        command=f"kvbench prepare {shlex.quote(identity.path)} --dry-run  (tells bytes and time; "
+        "it destroys all data)",
+    )
+    return fact, [advice]
 
 
 def _name(fact: Fact) -> str:

@@ -163,7 +163,7 @@ def _target(code: int, function: str, text: str) -> tuple[str, str] | None:
         case errno.EACCES | errno.EPERM:
             return (
                 "no permission to read the target",
-                "run as root, or with a user that may read it (group disk)",
+                "run as a user that may read it (root, or group disk)",
             )
         case errno.ENOENT | errno.ENXIO | errno.ENODEV:
             return "the target is not there (any more)", "check its name and its connection"

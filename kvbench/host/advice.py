@@ -33,9 +33,26 @@ class Advice(Struct, frozen=True, kw_only=True):
 
 def advise(facts: Iterable[Fact]) -> list[Advice]:
     """Return the advice for a host and (when its facts are among them) a target, worst first."""
+    facts = tuple(facts)
     known = {fact.name: fact.value for fact in facts if fact.value is not None}
-    found = [*_host(known), *_device(known), *_file_system(known)]
+    found = [*_host(known), *_device(known), *_file_system(known), *_tools(facts)]
     return sorted(found, key=lambda advice: _ORDER[advice.severity])
+
+
+def _tools(facts: tuple[Fact, ...]) -> Iterator[Advice]:
+    """Name each tool without which something of the drive is not known."""
+    for package in ("nvme-cli", "smartmontools"):
+        missing = [
+            fact.name.removeprefix("device_").removesuffix("_bytes").replace("_", " ")
+            for fact in facts
+            if fact.value is None and f"there is no {package}" in fact.reason
+        ]
+        if missing:
+            yield Advice(
+                severity="note",
+                text=f"without {package} it is not known of the drive: {', '.join(missing)}",
+                command=f"apt install {package}  (or what installs packages here)",
+            )
 
 
 def _host(known: dict[str, str]) -> Iterator[Advice]:
@@ -156,6 +173,14 @@ def _device(known: dict[str, str]) -> Iterator[Advice]:
             severity="note",
             text=f"{device} is also open elsewhere: {users}; what these do is measured too",
             command=f"look at them: fuser -v /dev/{device}",
+        )
+    monitors = known.get("device_monitors", "none")
+    if monitors != "none":
+        yield Advice(
+            severity="note",
+            text=f"the controller of {disk} is held by {monitors}: what it asks of the drive while "
+            "a cell runs is measured too",
+            command="stop monitoring for the run where it asks often",
         )
     link = known.get("pcie_link", "")
     if "(of " in link:

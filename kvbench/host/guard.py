@@ -48,7 +48,7 @@ def check_readable(path: str, machine: Machine = MACHINE) -> Identity:
     try:
         machine.check_opens(identity.real_path)
     except PermissionError as error:
-        raise no_permission(path) from error
+        raise no_permission(path, machine) from error
     except OSError as error:
         raise EnvironmentMissing(
             f"cannot be opened for reading: {error.strerror}", where=path
@@ -87,10 +87,11 @@ def check_writable(
     try:
         objection = next(objections, None)
     except (OSError, ValueError, LookupError) as error:
+        who = "" if machine.is_root() else "as root, "
         raise Refused(
             f"cannot decide whether it may be written, so it is not: {_words(error)}",
             where=identity.path,
-            hint="run as root, where /proc, /sys and /dev of the whole machine are seen",
+            hint=f"run {who}where /proc, /sys and /dev of the whole machine are seen",
         ) from error
     if objection is not None:
         raise Refused(objection.text, where=_named(identity), hint=objection.hint)

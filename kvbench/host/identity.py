@@ -28,7 +28,7 @@ def identify(path: str, machine: Machine = MACHINE) -> Identity:
         real_path = machine.resolve(path)
         node = machine.node(real_path)
     except PermissionError as error:
-        raise no_permission(path) from error
+        raise no_permission(path, machine) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL byte
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise Refused(
@@ -119,12 +119,13 @@ def _wrong_kind(path: str, real_path: str, node: Node) -> Refused:
     return Refused(f"is {_KIND_WORDS[node.kind]}", where=path, hint=hint)
 
 
-def no_permission(path: str) -> EnvironmentMissing:
+def no_permission(path: str, machine: Machine = MACHINE) -> EnvironmentMissing:
     """Return the error for a target that this user may not read."""
+    hint = "run as root, or as a user who may read it (block devices: group disk)"
+    if machine.is_root():
+        hint = "root is refused too: a container, a security profile or a server forbids it"
     return EnvironmentMissing(
-        "no permission to read this target",
-        where=ascii_safe(path),
-        hint="run as root, or as a user who may read it (block devices: group disk)",
+        "no permission to read this target", where=ascii_safe(path), hint=hint
     )
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from kvbench.host import cgroup, facts, processes, topology
-from kvbench.host.drive_facts import drive_facts
+from kvbench.host.drive_facts import controller_folder, drive_facts
 from kvbench.host.fact_reading import first_text, read_fact
 from kvbench.host.facts import Mount
 from kvbench.host.kernel_facts import kernel_facts
@@ -124,6 +124,7 @@ def _device_facts(name: str, machine: Machine) -> tuple[Fact, ...]:
         ),
         read_fact("device_read_only", of_disk("ro")),
         read_fact("device_in_flight", lambda: _in_flight(machine, disk.folder)),
+        read_fact("device_monitors", lambda: _monitors(disk, machine)),
         *drive_facts(disk, machine),
     )
 
@@ -136,8 +137,29 @@ def _users(name: str, machine: Machine) -> str:
     openers = processes.openers(machine, numbers=numbers, characters=characters)
     users = (*openers.seen, *topology.holders(machine, device))
     if not users and openers.hidden:
-        raise ValueError(f"{openers.hidden} processes do not show what they have open; run as root")
+        raise ValueError(_hidden(openers.hidden, machine))
     return ", ".join(users) or "none"
+
+
+def _monitors(disk: topology.Block, machine: Machine) -> str:
+    """Return who has the character node of an NVMe drive's controller open.
+
+    Tools that look at its health do, and harm nothing; but what they ask of the drive takes time,
+    and who may send commands there may also format it.
+    """
+    controller = controller_folder(disk, machine)
+    if controller is None:
+        raise ValueError("not an NVMe drive, or its controller is not one")
+    number = machine.text(f"{controller}/dev").strip()
+    openers = processes.openers(machine, characters=frozenset({number}))
+    if not openers.seen and openers.hidden:
+        raise ValueError(_hidden(openers.hidden, machine))
+    return ", ".join(openers.seen) or "none"
+
+
+def _hidden(count: int, machine: Machine) -> str:
+    how = "not even to root here" if machine.is_root() else "run as root"
+    return f"{count} processes do not show what they have open; {how}"
 
 
 def _os_name(machine: Machine) -> str:

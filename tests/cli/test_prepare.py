@@ -33,9 +33,20 @@ def condition(device: str, folder: Path) -> dict[str, Any]:
     return found
 
 
+def doctor(device: str, folder: Path) -> str:
+    """What doctor says of a device; its exit code depends on the machine."""
+    done = kvbench("doctor", device, cwd=folder)
+    assert done.returncode in (ExitCode.OK, ExitCode.ENVIRONMENT), done.stderr
+    assert "run as root" not in done.stdout
+    return done.stdout
+
+
 def test_a_device_is_purged_filled_settled_and_a_later_run_knows(tmp_path: Path) -> None:
     with loop_over(make_backing(tmp_path / "back"), "--direct-io=on") as device:
         assert condition(device, tmp_path)["state"] == "none"
+        bare = doctor(device, tmp_path)
+        assert "preparation                 none: no record says that it was prepared" in bare
+        assert f"kvbench prepare {device} --dry-run" in bare
         done = prepare(device, tmp_path, "--json")
         told = json.loads(done.stdout)
         made = told["preparation"]
@@ -54,11 +65,15 @@ def test_a_device_is_purged_filled_settled_and_a_later_run_knows(tmp_path: Path)
         assert (after["state"], after["written"], after["covered"]) == ("holds", "prepared", True)
         assert after["steady"] == told["state"]
         assert after["run_id"] == told["run_id"]
+        assert f"preparation                 holds: {after['text']}" in doctor(device, tmp_path)
 
         call("dd", "if=/dev/urandom", f"of={device}", "bs=1M", "count=4", "conv=fsync")
         broken = condition(device, tmp_path)
         assert (broken["state"], broken["written"]) == ("broken", "prepared")
         assert "4 MiB were written since" in broken["text"]
+        said = doctor(device, tmp_path)
+        assert "preparation                 does not hold any more: it was prepared at" in said
+        assert "until it is prepared again" in said
 
         call("blkdiscard", "--offset", "0", "--length", str(1 << 20), device)
         bare = condition(device, tmp_path)

@@ -74,6 +74,7 @@ def test_a_good_machine_gets_no_advice_and_nothing_known_neither() -> None:
         ("device_wbt_us", "2000", "note", "echo 0 > /sys/block/nvme0n1/queue/wbt_lat_usec"),
         ("device_poll_queues", "0", "note", "nvme.poll_queues=4"),
         ("device_users", "dd (pid 7)", "note", "fuser -v /dev/nvme0n1"),
+        ("device_monitors", "smartd (pid 7)", "note", "stop monitoring"),
         ("device_apst", "yes", "note", "nvme_core.default_ps_max_latency_us=0"),
         ("numa_nodes", "2", "note", "numactl --cpunodebind=0"),
         ("rotational", "1", "note", "rotating"),
@@ -100,3 +101,20 @@ def test_the_worst_comes_first() -> None:
         for advice in advice_with(virtual_machine="yes", scheduler="bfq", file_system="tmpfs")
     ]
     assert severities == ["blocks", "spoils", "note"]
+
+
+def test_a_fact_that_a_missing_tool_would_tell_names_the_tool() -> None:
+    facts = [
+        *(Fact(name=name, value=value) for name, value in GOOD.items()),
+        Fact(name="device_firmware_slots", value=None, reason="there is no nvme-cli"),
+        Fact(
+            name="device_used_bytes",
+            value=None,
+            reason="the device does not tell; there is no nvme-cli",
+        ),
+        Fact(name="device_hmb", value=None, reason="the device does not tell"),
+    ]
+    (only,) = advise(facts)
+    assert only.severity == "note"
+    assert only.text == "without nvme-cli it is not known of the drive: firmware slots, used"
+    assert only.command.startswith("apt install nvme-cli")

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from kvbench.host import probe, topology
+from kvbench.host.guard import check_writable
+from kvbench.host.identity import no_permission
 from kvbench.host.kernel_facts import kernel_facts
 from kvbench.host.model import Fact
 from tests.host.fakes import FakeMachine
@@ -238,3 +240,37 @@ def test_who_else_has_the_drive_open_is_told(machine: FakeMachine) -> None:
     machine.add_disk("dm-0", "253:0")
     machine.hold_by("nvme0n1", "dm-0")
     assert facts_of(machine, path)["device_users"].value == "dd (pid 77), dm-0"
+
+
+def test_who_holds_the_controller_is_told_and_who_holds_the_drive_apart(
+    machine: FakeMachine,
+) -> None:
+    path = nvme(machine)
+    machine.sysfs("nvme0n1", "device/dev", "241:0\n")
+    machine.add_char("/dev/nvme0", "241:0")
+    assert facts_of(machine, path)["device_monitors"].value == "none"
+    machine.process(77, [], comm="smartd")
+    machine.opens(77, "/dev/nvme0")
+    found = facts_of(machine, path)
+    assert found["device_monitors"].value == "smartd (pid 77)"
+    assert found["device_users"].value == "none"
+    check_writable(probe.identify(path, machine), path, own_file=False, machine=machine)
+
+
+def test_a_drive_without_a_controller_of_its_own_says_that_it_has_none(
+    machine: FakeMachine,
+) -> None:
+    found = facts_of(machine, machine.add_disk("vdb", "254:16"))
+    assert found["device_monitors"].value is None
+
+
+def test_who_is_root_is_not_told_to_run_as_root(machine: FakeMachine) -> None:
+    path = nvme(machine)
+    machine.process(77, [], comm="other")
+    machine.write("/proc/77/fd/3", "")
+    machine.hidden.add("/proc/77/fd/3")
+    for root, said in ((True, "not even to root here"), (False, "run as root")):
+        machine.root_user = root
+        assert said in facts_of(machine, path)["device_users"].reason
+        hint = no_permission(path, machine).hint
+        assert hint.startswith("run as root") != root

@@ -205,6 +205,23 @@ def test_the_pages_of_the_ocp_are_read_where_the_drive_has_them(machine: FakeMac
     assert before.latency_monitor.enabled
 
 
+@pytest.mark.parametrize(
+    ("length", "reason"), [(496, "C0h has 496 of 512 bytes"), (0, "shows no page"), (4096, "")]
+)
+def test_a_page_of_another_length_than_asked_is_no_reason_to_stop(
+    machine: FakeMachine, length: int, reason: str
+) -> None:
+    drives.nvme(machine)
+    sent = (drives.page(0xC0, at_0=(9).to_bytes(16, "little")) + bytes(4096))[:length]
+    place = machine.write("/pages/c0", drives.dump(sent))
+    tool(machine, {"smart-log": prints(KELVIN), "get-log": prints(place)})
+    before = watch(machine).begin().before
+    assert before.smart is not None
+    assert before.latency_monitor is None
+    assert (before.extended is None) == bool(reason)
+    assert reason in before.unknown.get("extended", "")
+
+
 def test_other_devices_are_not_asked_and_say_in_a_sentence_why(machine: FakeMachine) -> None:
     asked = tool(machine, {"smart-log": prints(KELVIN)})
     watched = watch(machine, "vda")

@@ -1,5 +1,7 @@
 """The OCP log pages, from the bytes that nvme-cli dumps."""
 
+from collections.abc import Callable
+
 import pytest
 
 from kvbench.host.ocp import parse_dump, parse_extended, parse_latency
@@ -53,6 +55,31 @@ def test_a_page_of_the_vendors_own_is_not_taken_for_the_ocps() -> None:
         parse_latency(page(0xC0))
     with pytest.raises(ValueError, match="100 of 512"):
         parse_extended(bytes(100))
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 495, 496, 511])
+@pytest.mark.parametrize(
+    ("kind", "parse"), [(0xC0, parse_extended), (0xC3, parse_latency)], ids=["C0h", "C3h"]
+)
+def test_a_page_that_is_cut_short_tells_nothing_and_says_how_much_came(
+    kind: int, parse: Callable[[bytes], object], length: int
+) -> None:
+    with pytest.raises(ValueError, match=f"{kind:X}h has {length} of 512 bytes"):
+        parse(page(kind)[:length])
+
+
+def test_a_page_that_is_longer_than_asked_is_read_by_its_first_512_bytes() -> None:
+    extended = page(0xC0, at_96=b"\x04\x01")
+    latency = page(0xC3, at_0=b"\x01")
+    assert parse_extended(extended + b"\xff" * 3584) == parse_extended(extended)
+    assert parse_latency(latency + b"\xff" * 3584) == parse_latency(latency)
+
+
+def test_a_dump_whose_last_line_is_short_gives_the_bytes_that_there_are() -> None:
+    data = bytes(range(250))
+    assert parse_dump(dump(data)) == data
+    cut = dump(bytes(512))[:-40]  # the tool was ended while it printed
+    assert 496 <= len(parse_dump(cut)) < 512
 
 
 def test_the_latency_monitor_tells_slow_commands_by_threshold() -> None:

@@ -95,7 +95,11 @@ def test_a_boot_mark_with_flags_that_are_none_is_noise() -> None:
         ("mkfs.xfs -q -f {}", "XFS"),
         ("mkfs.btrfs -q -f {}", "btrfs"),
         ("mkfs.vfat {}", "FAT"),
-        ("cryptsetup -q luksFormat --pbkdf pbkdf2 --key-file /etc/hostname {}", "LUKS"),
+        (
+            "cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 "
+            "--key-file /etc/hostname {}",
+            "LUKS",
+        ),
         ("parted -s {} mklabel gpt", "GPT"),
         ("parted -s {} mklabel msdos", "MBR"),
     ],
