@@ -15,6 +15,7 @@ from kvbench.measure.wear import write_amplification
 from kvbench.report.counters import counters_table
 from kvbench.report.model import HealthView, PlainTable
 from kvbench.report.points import Index, directions
+from kvbench.report.steady import steady_mark, with_mark
 from kvbench.report.timeline import timeline_figure
 from kvbench.report.words import (
     load_words,
@@ -63,7 +64,7 @@ def with_timeline(view: HealthView, run: MeasuredRun, timeline: Timeline) -> Hea
     return replace(
         view,
         tables=(*view.tables, said) if said is not None else view.tables,
-        figure=timeline_figure(timeline, bad),
+        figure=with_mark(timeline_figure(timeline, bad), steady_mark(run.record.condition)),
     )
 
 

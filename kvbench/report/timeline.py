@@ -8,6 +8,7 @@ from kvbench.host.model import DeviceCounters
 from kvbench.measure.timeline import PERCENTILES, Timeline, Window, band_edge_s
 from kvbench.metrics import percentile_name
 from kvbench.report.model import Figure
+from kvbench.report.timeline_hover import strips_of
 from kvbench.report.timeline_model import (
     Band,
     HeatStrip,
@@ -61,6 +62,7 @@ def timeline_figure(timeline: Timeline, bad: frozenset[str]) -> Figure | None:
                 axes=tuple(axes),
                 bands=tuple(_bands(cells)),
                 marks=marks[:MARKS_MAX],
+                strips=strips_of(cells),
             ),
         ),
         table=numbers(cells),

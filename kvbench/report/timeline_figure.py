@@ -1,5 +1,6 @@
 """TimelinePanel -> SVG: axes one below the other that share the time."""
 
+from html import escape
 from math import ceil
 
 from matplotlib.axes import Axes
@@ -18,18 +19,45 @@ WIDTH_IN = 10.4
 AXIS_IN, GAP_IN, TOP_IN, BOTTOM_IN, RIGHT_IN = 1.25, 0.42, 0.32, 0.44, 0.12
 BAD, CEILING = PALETTE[1], PALETTE[6]
 HEAT_ALPHA = 0.75
+POINTS_PER_IN = 72.0
 MINUTES_FROM_S = 600.0  # from here on the time is in minutes
 
 
 def draw_timeline(panel: TimelinePanel, figure_id: str) -> str:
     """Return ``panel`` as SVG text; ``figure_id`` is unique in its page."""
-    return draw_timeline_with(panel, svg_named(figure_id, panel.mark))
+    drawn = draw_timeline_with(panel, svg_named(figure_id, panel.mark))
+    before, end, after = drawn.rpartition("</svg>")
+    return f"{before}{_strips(panel)}{end}{after}"
+
+
+def _strips(panel: TimelinePanel) -> str:
+    """Return what nobody sees and a pointer finds, over all axes; written without matplotlib.
+
+    Hundreds of artists would cost more time than the rest of the drawing.
+    """
+    if not panel.strips or panel.end_s <= 0:
+        return ""
+    height = _height_in(panel)
+    scale = (WIDTH_IN - LEFT_IN - RIGHT_IN) * POINTS_PER_IN / panel.end_s
+    top, bottom = TOP_IN * POINTS_PER_IN, (height - BOTTOM_IN) * POINTS_PER_IN
+    rects = (
+        f'<path d="M{LEFT_IN * POINTS_PER_IN + strip.begin_s * scale:.2f} {top:.1f}'
+        f"h{max(0.3, (strip.end_s - strip.begin_s) * scale):.2f}V{bottom:.1f}"
+        f'H{LEFT_IN * POINTS_PER_IN + strip.begin_s * scale:.2f}z">'
+        f"<title>{escape(strip.text)}</title></path>"
+        for strip in panel.strips
+    )
+    return f'<g class="strips" fill="none" pointer-events="all">{"".join(rects)}</g>'
+
+
+def _height_in(panel: TimelinePanel) -> float:
+    count = len(panel.axes)
+    return TOP_IN + count * AXIS_IN + (count - 1) * GAP_IN + BOTTOM_IN
 
 
 def draw_timeline_with(panel: TimelinePanel, save: Save[T]) -> T:
     """Return what ``save`` makes of the drawing of ``panel``."""
-    count = len(panel.axes)
-    height = TOP_IN + count * AXIS_IN + (count - 1) * GAP_IN + BOTTOM_IN
+    count, height = len(panel.axes), _height_in(panel)
     with drawing_style() as new:
         drawing, _ = new((), height_in=height, width_in=WIDTH_IN, empty=True)
         for number, one in enumerate(panel.axes):

@@ -52,6 +52,14 @@ class TimeMark(Struct, frozen=True, kw_only=True):
     label: str
 
 
+class TimeStrip(Struct, frozen=True, kw_only=True):
+    """A stretch of time and what a pointer on it is told, in lines."""
+
+    begin_s: float
+    end_s: float
+    text: str
+
+
 class TimelinePanel(Struct, frozen=True, kw_only=True):
     """The whole drawing; ``key`` says what bands and marks are."""
 
@@ -61,4 +69,5 @@ class TimelinePanel(Struct, frozen=True, kw_only=True):
     axes: tuple[TimeAxis, ...]
     bands: tuple[Band, ...]
     marks: tuple[TimeMark, ...]
+    strips: tuple[TimeStrip, ...] = ()
     mark: str = ""  # whether the device was steady, inside the drawing

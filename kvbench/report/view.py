@@ -82,12 +82,9 @@ def build(
     cards = card_views(judgement or Judgement())
     reload = reload_view(run, subject)
     mark = steady_mark(run.record.condition)
-    health = health_view(run, index)
     prepared = preparation_view(preparation) if preparation is not None else None
     if reload is not None:
         reload = replace(reload, figure=with_mark(reload.figure, mark))
-    if health is not None:
-        health = replace(health, figure=with_mark(health.figure, mark))
     state: Level = doubts[0].level if doubts else "note"
     return ReportView(
         title=f"kvbench: {short(run.record.label or plan.target.path)}",
@@ -109,7 +106,7 @@ def build(
         first_facts=first_facts(run, marks, reload),
         controller=controller_views(judgement or Judgement()),
         readings=reading_views(readings),
-        health=health,
+        health=health_view(run, index),
         preparation=prepared,
         ceilings=with_mark(ceiling_figure(index), mark),
     )

@@ -9,6 +9,7 @@ from kvbench.gate.decide import decide
 from kvbench.gate.history import history_of
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
+from kvbench.measure.timeline import CellTimeline, StreamTimeline, Timeline, Window
 from kvbench.report import (
     compare_html,
     gate_html,
@@ -18,6 +19,9 @@ from kvbench.report import (
     html,
     view,
 )
+from kvbench.report.health import with_timeline
+from kvbench.report.model import HealthView
+from kvbench.store.preparation import Condition
 from tests.report.example import (
     ALL,
     BLOCKS,
@@ -30,6 +34,8 @@ from tests.report.example import (
 )
 from tests.report.sides import drive, view_of
 
+UNSTEADY = Condition(state="holds", text="it did not settle", steady="not steady")
+MARKED = (ladder(sizes=(512,), jobs=(1,)),)
 KINDS = ("report", "comparison", "gate", "history")
 MARKUP = (
     "<script>window.hostile = 1</script>\"'><img src=x onerror='window.hostile = 1'>"
@@ -45,6 +51,7 @@ def make_pages() -> dict[str, str]:
     """Return name -> page."""
     makers: dict[str, Callable[[], str]] = {
         "report": _report,
+        "timeline": _timeline,
         "comparison": _comparison,
         "gate": _gate,
         "history": _history,
@@ -60,6 +67,46 @@ def make_pages() -> dict[str, str]:
 def _report() -> str:
     run = make_run((*ALL, LOAD, MATRIX))
     return html.render(view.build(run, job_texts(run)))
+
+
+def _timeline() -> str:
+    """Return the page of a run that was watched second by second, on a device not steady."""
+    run = make_run((*MARKED, BLOCKS))
+    run = replace(run, record=replace(run.record, condition=UNSTEADY))
+    shown = view.build(run, job_texts(run))
+    watched = HealthView(words=("The drive was watched.",), lines=(), tables=())
+    cells = [cell.cell for cell in run.cells if cell.cell.purpose == "measure"]
+    over_time = Timeline(
+        cells=tuple(
+            CellTimeline(
+                cell=cell,
+                begin_s=5.0 * place,
+                end_s=5.0 * place + 5.0,
+                streams=(
+                    StreamTimeline(
+                        stream=cell.placed[0].stream.name,
+                        direction="read",
+                        what="I/Os",
+                        windows=tuple(_second(5.0 * place + second) for second in range(5)),
+                    ),
+                ),
+                health=None,
+            )
+            for place, cell in enumerate(cells)
+        )
+    )
+    return html.render(replace(shown, health=with_timeline(watched, run, over_time)))
+
+
+def _second(begin_s: float) -> Window:
+    p50 = 1e-4 * (1 + begin_s % 7)
+    return Window(
+        begin_s=begin_s,
+        end_s=begin_s + 1,
+        rate=1e4 / (1 + begin_s % 7),
+        count=10_000,
+        percentiles_s=(p50, 3 * p50, 9 * p50),
+    )
 
 
 def _drives() -> list[MeasuredRun]:

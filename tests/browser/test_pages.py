@@ -251,3 +251,42 @@ def test_the_marker_under_the_pointer_is_the_one_that_speaks(open_page: Open) ->
         }"""
     )
     assert "n=" in told
+
+
+def test_a_pointer_on_the_timeline_finds_the_numbers_of_that_second(open_page: Open) -> None:
+    page = open_page("timeline", script=False)
+    told = page.evaluate(
+        """() => {
+            const plot = document.querySelector('#timeline svg');
+            plot.scrollIntoView({block: 'center'});
+            const box = plot.getBoundingClientRect();
+            return [0.3, 0.7].map(share => [0.25, 0.75].map(down => {
+                const found = document.elementFromPoint(
+                    box.x + share * box.width, box.y + down * box.height);
+                const title = found.querySelector(':scope > title');
+                return title ? title.textContent : '';
+            }));
+        }"""
+    )
+    for above, below in told:
+        assert above == below  # one strip over all axes
+        assert re.match(r"[\d.]+\u2013[\d.]+ s: cell ", above)
+        assert re.search(r"p50 \S+ .s, p99 \S+ .s, p99.9 \S+ .s; \S+/s", above)
+    assert told[0] != told[1]
+
+
+def test_every_drawing_of_a_device_that_is_not_steady_says_so_above_its_axes(
+    open_page: Open,
+) -> None:
+    page = open_page("timeline")
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('svg.plot')].map(plot => {
+            const [mark] = plot.querySelectorAll('text.steady-mark');
+            const [own, all] = [mark.getBoundingClientRect(), plot.getBoundingClientRect()];
+            const under = [...plot.querySelectorAll('text:not(.steady-mark)')].every(
+                text => text.getBoundingClientRect().top >= own.bottom - 1);
+            return [mark.textContent, own.top >= all.top - 1, own.right <= all.right, under];
+        })"""
+    )
+    assert len(found) > 3
+    assert found == [["not steady", True, True, True]] * len(found)
