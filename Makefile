@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
+BESIDE := -n 2 --dist loadgroup # two processes, of which one has all tests that measure: tests/conftest.py
 
 .PHONY: help run test test-nvme check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices pictures clean
 help: ## show this help
@@ -11,7 +12,7 @@ run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, w
 	$(BIN)/kvbench run $(ARGS)
 
 test: $(VENV)/.dev ## set up, run all tests but those on emulated NVMe drives
-	$(BIN)/python -m pytest -m "not vm"
+	$(BIN)/python -m pytest $(BESIDE) -m "not vm"
 
 test-nvme: $(VENV)/.dev ## kvbench on emulated NVMe drives in a virtual machine (10 minutes, root, tests/nvme_vm/vm.sh deps)
 	$(BIN)/python -m pytest -m vm tests/nvme_vm
@@ -26,7 +27,7 @@ types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev ## the fast tests only: no fio, no devices, no browser
-	$(BIN)/python -m pytest -m "not fio and not blockdev and not slow and not vm and not browser"
+	$(BIN)/python -m pytest $(BESIDE) -m "not fio and not blockdev and not slow and not vm and not browser"
 
 bench: $(VENV)/.dev ## print ratios: kvbench against plain fio, report speed (nothing else may run)
 	$(BIN)/python -m tests.bench

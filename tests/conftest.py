@@ -21,6 +21,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before the worker writes the group into the name of a test
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests stay in one worker when several share the work.
+
+    What measures or makes devices never runs beside another that does: they would count each
+    other's requests and pages.  All other tests stay with those of their file, with which they
+    share fixtures.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        marked = any(item.get_closest_marker(name) for name in ("fio", "blockdev", "slow"))
+        group = "devices" if marked else item.path.stem + item.path.parent.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare a text with ``tests/golden/<name>``; a difference leaves ``<name>.got`` beside it."""

@@ -11,7 +11,14 @@ from kvbench.cli.main import main
 from kvbench.errors import ExitCode
 from kvbench.store import layout
 from tests.report.page import Page
-from tests.stored import copy_of_example, fact, replace_text
+from tests.stored import Change, fact, replace_text
+from tests.stored import copy_of_example as copied
+
+SOME = ("lmcache-chunk", "three-tenants")  # of two roles
+
+
+def copy_of_example(folder: Path, change: Change = lambda _: None) -> Path:
+    return copied(folder, change, workloads=SOME)
 
 
 @pytest.fixture(scope="module")

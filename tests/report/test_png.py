@@ -1,7 +1,7 @@
 """Figures as PNG files: one per panel, on white, named by the figure's id."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -26,24 +26,32 @@ def figures() -> list[Figure]:
     return [*html.figures_of(view.build(run, job_texts(run))), matrix]
 
 
-def images(figure: Figure) -> Iterator[tuple[str, Image.Image]]:
-    for name, png in pngs_of(figure):
+@pytest.fixture(scope="module")
+def drawn(figures: list[Figure]) -> list[tuple[tuple[str, bytes], ...]]:
+    return [tuple(pngs_of(figure)) for figure in figures]
+
+
+def images(pngs: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Image.Image]]:
+    for name, png in pngs:
         yield name, Image.open(io.BytesIO(png))
 
 
-def test_each_panel_is_a_file_named_by_the_figure(figures: list[Figure]) -> None:
+def test_each_panel_is_a_file_named_by_the_figure(
+    figures: list[Figure], drawn: list[tuple[tuple[str, bytes], ...]]
+) -> None:
     assert len(figures) >= 4
     names = [name for figure in figures for name in file_names(figure)]
     assert len(names) == len(set(names))
-    for figure in figures:
-        found = list(images(figure))
-        assert [name for name, _ in found] == list(file_names(figure))
-        assert all(name.startswith(figure.figure_id) for name, _ in found)
+    for figure, pngs in zip(figures, drawn, strict=True):
+        assert [name for name, _ in pngs] == list(file_names(figure))
+        assert all(name.startswith(figure.figure_id) for name, _ in pngs)
 
 
-def test_a_picture_is_large_on_white_and_says_what_it_shows(figures: list[Figure]) -> None:
-    for figure in figures:
-        for (_, image), panel in zip(images(figure), figure.panels, strict=True):
+def test_a_picture_is_large_on_white_and_says_what_it_shows(
+    figures: list[Figure], drawn: list[tuple[tuple[str, bytes], ...]]
+) -> None:
+    for figure, pngs in zip(figures, drawn, strict=True):
+        for (_, image), panel in zip(images(pngs), figure.panels, strict=True):
             assert image.width >= 4.5 * DPI
             pixels = np.asarray(image.convert("RGB"))
             assert (pixels[0] == 255).all()
@@ -54,14 +62,16 @@ def test_a_picture_is_large_on_white_and_says_what_it_shows(figures: list[Figure
             assert text["Description"] == panel.description[:4000]
 
 
-def test_a_file_is_the_same_for_the_same_figure(figures: list[Figure]) -> None:
-    assert list(pngs_of(figures[0])) == list(pngs_of(figures[0]))
+def test_a_file_is_the_same_for_the_same_figure(
+    figures: list[Figure], drawn: list[tuple[tuple[str, bytes], ...]]
+) -> None:
+    assert tuple(pngs_of(figures[0])) == drawn[0]
 
 
 def test_grid_lines_are_faint(figures: list[Figure]) -> None:
     panel = next(p for f in figures for p in f.panels if isinstance(p, LinePanel))
     bare = replace(figures[0], panels=(panel,))
-    ((_, image),) = images(bare)
+    ((_, image),) = images(pngs_of(bare))
     pixels = np.asarray(image.convert("RGB"))
     faint = ((pixels > 0xC8) & (pixels < 0xFA)).all(axis=2)
     dark = (pixels < 0x60).all(axis=2)
@@ -89,7 +99,7 @@ def test_hostile_names_are_drawn_as_text() -> None:
     run = make_run(SMALL[:1], judge=all_valid)
     figure = html.figures_of(view.build(run, job_texts(run)))[0]
     figure = replace(figure, title=name[:300])
-    for _, image in images(figure):
+    for _, image in images(pngs_of(figure)):
         assert image.width < 4000
         assert image.height < 4000
 

@@ -6,7 +6,7 @@ from kvbench.report import html, view
 from kvbench.report.model import LinePanel
 from kvbench.report.preparation import preparation_view, round_words
 from kvbench.store.preparation import FillPass, Preparation
-from tests.report.example import job_texts, make_run
+from tests.report.example import BLOCKS, job_texts, make_run
 from tests.store.test_preparation import metric, stamp
 
 LATENCY = replace(
@@ -63,7 +63,7 @@ def test_a_round_is_told_in_one_line() -> None:
 
 def test_the_page_of_a_preparation_shows_hostile_words_as_text() -> None:
     purge = replace(MADE.purge, text="<script>x</script>‮")
-    run = make_run()
+    run = make_run([BLOCKS])
     shown = view.build(run, job_texts(run), preparation=replace(MADE, purge=purge))
     page = html.render(shown)
     assert "<script>x" not in page
