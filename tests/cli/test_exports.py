@@ -1,13 +1,17 @@
 """Markdown, workbooks and pictures as people ask for them, and every wrong use in one sentence."""
 
 import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kvbench.cli import measuring
+from kvbench.cli import exports, measuring
 from kvbench.cli.main import main
+from kvbench.errors import ExitCode, StoreError
 from kvbench.report import workbook
 from kvbench.store import layout
 from tests.cli.test_history import SERIAL, stored
@@ -27,6 +31,7 @@ WRONG = [
     (("--text", "--markdown", "x"), "--text writes no file"),
     (("--text", "--figures", "x"), "--text writes no file"),
 ]
+LACKS = {"gate": {"--figures", "--text"}, "history": {"--text"}}
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +48,11 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(store: Path, verb: str, *arguments: str) -> int:
-    names = {"report": ["one"], "compare": ["one", "two"], "gate": ["one", "two"]}[verb]
+    names = {"report": ["one"], "history": ["--device", SERIAL]}.get(verb, ["one", "two"])
     return main([verb, "--results", str(store), *names, *arguments])
 
 
-@pytest.mark.parametrize("verb", ["report", "compare"])
+@pytest.mark.parametrize("verb", ["report", "compare", "history"])
 def test_all_answers_are_written_where_asked(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
@@ -80,7 +85,7 @@ def test_pictures_keep_their_names_and_replace_older_ones(store: Path, tmp_path:
 def test_markdown_can_be_printed_and_is_alone_on_standard_output(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for verb in ("compare", "gate"):
+    for verb in ("compare", "gate", "history"):
         for name in ("-", "/dev/stdout"):
             written = tmp_path / f"{verb}.md"
             code = call(store, verb, "--markdown", name)
@@ -131,7 +136,7 @@ def test_without_openpyxl_nothing_is_measured_and_the_exit_code_is_3(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(workbook, "find_spec", lambda _: None)
-    for verb in ("report", "compare", "gate"):
+    for verb in ("report", "compare", "gate", "history"):
         assert call(store, verb, "--xlsx", str(tmp_path / "a.xlsx")) == 3
         told = capsys.readouterr()
         assert told.out == ""
@@ -144,9 +149,9 @@ def test_without_openpyxl_nothing_is_measured_and_the_exit_code_is_3(
     ("verb", "arguments", "words"),
     [
         (verb, arguments, words)
-        for verb in ("report", "compare", "gate")
+        for verb in ("report", "compare", "gate", "history")
         for arguments, words in WRONG
-        if verb != "gate" or not {"--figures", "--text"} & set(arguments)
+        if not LACKS.get(verb, frozenset()) & set(arguments)
     ],
 )
 def test_wrong_use_is_one_sentence_and_writes_nothing(
@@ -181,14 +186,7 @@ def test_what_was_measured_is_not_replaced(
         stored(default.parent, name, 1, measured)
     for path in (target, default):
         path.write_text("data")
-        option = {"history": "--html"}.get(verb, "--markdown")
-        if verb == "history":
-            code = main(
-                [verb, "--results", str(default.parent), "--device", SERIAL, option, str(path)]
-            )
-        else:
-            code = call(default.parent, verb, option, str(path))
-        assert code == 2
+        assert call(default.parent, verb, "--markdown", str(path)) == 2
         assert "is read or measured, so it is not replaced" in capsys.readouterr().err
         assert path.read_text() == "data"
 
@@ -202,3 +200,96 @@ def test_a_policy_is_not_replaced(
         assert call(store, "gate", "--policy", str(policy), option, str(policy)) == 2
         assert "is read or measured" in capsys.readouterr().err
     assert policy.read_text() == "x"
+
+
+def entries(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
+
+
+NAMED = {
+    "--html": "a.html",
+    "--csv": "a.csv",
+    "--markdown": "a.md",
+    "--xlsx": "a.xlsx",
+    "--figures": "figures",
+}
+
+
+@pytest.mark.parametrize("option", NAMED)
+def test_a_report_with_an_output_writes_that_one_alone(
+    store: Path, tmp_path: Path, option: str
+) -> None:
+    pytest.importorskip("openpyxl")
+    before = entries(store / "one")
+    assert call(store, "report", option, str(tmp_path / NAMED[option])) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [NAMED[option]]
+    assert entries(store / "one") == before
+
+
+def test_markdown_on_standard_output_writes_no_file(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = entries(store / "one")
+    assert call(store, "report", "--markdown", "-") == 0
+    assert "wrote" not in capsys.readouterr().err
+    assert entries(store / "one") == before
+
+
+def test_a_report_without_an_output_puts_page_and_table_beside_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stored(tmp_path, "one", 1)
+    page, table = folder / layout.REPORT_FILE, folder / layout.TABLE_FILE
+    assert call(tmp_path, "report") == 0
+    assert capsys.readouterr().out.endswith(f"wrote {page}\nwrote {table}\n")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    page.unlink()
+    assert call(tmp_path, "report", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["files"] == [str(page), str(table)]
+    assert page.exists()
+
+
+def test_a_run_in_a_folder_that_takes_no_file_is_reported_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, page = tmp_path / "results", tmp_path / "page.html"
+    results.mkdir()
+    stored(results, "one", 1)
+    with read_only(results):
+        assert call(results, "report", "--html", str(page)) == 0
+        assert page.read_text().startswith("<!DOCTYPE html>")
+        capsys.readouterr()
+        assert call(results, "report") == ExitCode.STORE
+        told = capsys.readouterr()
+    assert len(told.out.splitlines()) > 3  # what is known comes before what fails
+    assert told.err.count("\n") == 1
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Make ``folder`` a read-only mount of itself: root may write whatever the mode says."""
+    mounts = (["--bind", str(folder), str(folder)], ["-o", "remount,bind,ro", str(folder)])
+    if subprocess.run(["mount", *mounts[0]], check=False, capture_output=True).returncode != 0:
+        pytest.skip("cannot mount here")
+    try:
+        subprocess.run(["mount", *mounts[1]], check=True, capture_output=True)
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_the_text_comes_even_where_a_file_cannot_be_written(
+    store: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(path: Path, _: object) -> None:
+        raise StoreError("No space left on device", where=str(path))
+
+    monkeypatch.setattr(exports, "write_derived", full)
+    for verb in ("report", "compare", "gate", "history"):
+        assert call(store, verb, "--html", str(tmp_path / "a.html")) == ExitCode.STORE
+        told = capsys.readouterr()
+        assert len(told.out.splitlines()) > 3
+        assert "No space left" in told.err

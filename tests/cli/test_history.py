@@ -98,6 +98,7 @@ def test_an_unknown_serial_names_those_that_there_are(
     assert told.err.count("\n") == 1
     assert "with the serial 'S9'" in told.err
     assert f"{SERIAL}: 1 run, a drive that tells no serial: 1 run" in told.err
+    assert "--of RUN" in told.err
 
 
 def test_an_empty_store_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,3 +178,124 @@ def test_wrong_use_is_one_sentence(
     told = capsys.readouterr()
     assert words in told.err
     assert told.err.count("\n") == 1
+
+
+def block(serial: str | None, wwid: str | None) -> Change:
+    """A run of a block device by another path each time."""
+
+    def change(record: dict[str, Any]) -> None:
+        fact(record, "device_serial", serial)
+        path = f"/dev/disk{len(record['run_id'])}"
+        record["identity"] |= {
+            "path": path,
+            "real_path": path,
+            "kind": "block",
+            "serial": serial,
+            "wwid": wwid,
+            "diskseq": record["run_id"],
+        }
+
+    return change
+
+
+def runs_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [run["side"]["run_id"] for run in document(capsys)["runs"]]
+
+
+def like(results: Path, run: str, *arguments: str) -> int:
+    return main(["history", "--results", str(results), "--of", run, *arguments])
+
+
+def test_two_namespaces_of_one_drive_are_not_mixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, day, namespace in (("a", 1, 1), ("bb", 2, 2), ("c", 3, 1), ("dd", 4, 2)):
+        stored(tmp_path, name, day, block("S1", f"eui.00{namespace}, nsid {namespace}"))
+    assert history(tmp_path, "--json", device="S1") == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert "nsid 1: newest run c; nsid 2: newest run dd" in told.err
+    assert "--of RUN" in told.err
+    for run, own in (("a", ["a", "c"]), ("c", ["a", "c"]), ("bb", ["bb", "dd"])):
+        assert like(tmp_path, run, "--json") == 0
+        assert runs_of(capsys) == own
+
+
+def test_a_partition_is_not_its_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(tmp_path, "disk", 1, block("S1", None))
+    stored(tmp_path, "part", 2, block("S1", "partition 2"))
+    assert history(tmp_path, device="S1") == 2
+    capsys.readouterr()
+    assert like(tmp_path, "part", "--json") == 0
+    assert runs_of(capsys) == ["part"]
+
+
+def test_a_drive_without_a_serial_is_known_by_its_world_wide_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "a", 1, block(None, "naa.5000"))
+    stored(tmp_path, "b", 2, block(None, "naa.6000"))
+    stored(tmp_path, "c", 3, block(None, hidden("naa.5000")))
+    for device in ("naa.5000", hidden("naa.5000")):
+        assert history(tmp_path, "--json", device=device) == 0
+        assert runs_of(capsys) == ["a", "c"]
+    assert like(tmp_path, "c", "--json") == 0
+    assert runs_of(capsys) == ["a", "c"]
+    assert like(tmp_path, "b", "--json") == 0
+    assert runs_of(capsys) == ["b"]
+
+
+def without_serial(inode: int, **identity: str) -> Change:
+    def change(record: dict[str, Any]) -> None:
+        fact(record, "device_serial", None)
+        record["identity"] |= {"inode": inode, **identity}
+
+    return change
+
+
+def test_a_file_is_known_by_its_inode_and_never_by_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "a", 1, without_serial(7, real_path="/x"))
+    stored(tmp_path, "other", 2, without_serial(8, real_path="/x"))
+    stored(tmp_path, "b", 3, without_serial(7, real_path="/y"))
+    stored(tmp_path, "elsewhere", 4, without_serial(7, device_number="9:9"))
+    stored(tmp_path, "far", 5, without_serial(7), lambda record: fact(record, "cpu", "another"))
+    backing = "backing file /z (254:0 inode 7)"
+    stored(tmp_path, "loop", 6, block(None, backing))
+    assert like(tmp_path, "b", "--json") == 0
+    told = document(capsys)
+    assert [run["side"]["run_id"] for run in told["runs"]] == ["a", "b", "loop"]
+    assert told["serial"] == "file with inode 7 on 254:0"
+
+
+def test_what_only_a_path_names_has_no_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, "a", 1, block(None, None))
+    assert like(tmp_path, "a") == 2
+    told = capsys.readouterr()
+    assert "a path is no name" in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_a_run_beside_the_store_may_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    stored(results, "a", 1)
+    beside = stored(tmp_path, "b", 2)
+    assert like(results, str(beside), "--json") == 0
+    assert runs_of(capsys) == ["a", "b"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--device", SERIAL, "--of", "a")])
+def test_the_drive_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    stored(tmp_path, "a", 1)
+    with pytest.raises(SystemExit, match="2"):
+        main(["history", "--results", str(tmp_path), *arguments])
+    assert "--of" in capsys.readouterr().err
