@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kvbench.errors import UsageError
-from kvbench.plan import TargetSpec, make_plan, min_target_bytes
+from kvbench.plan import Plan, TargetSpec, make_plan, min_target_bytes
 from kvbench.units import GIB, MIB
 from kvbench.workload import catalog, kv, load, streams, sweep
 from kvbench.workload.load import load_workload
@@ -129,6 +129,37 @@ def test_a_suite_with_an_unknown_workload_names_the_suite() -> None:
 def test_every_suite_names_workloads_that_exist() -> None:
     for suite in catalog.list_suites():
         assert len(catalog.suite_workloads(suite)) == len(suite.workloads)
+
+
+def test_a_suite_that_needs_much_of_a_target_says_how_much() -> None:
+    needs = {
+        suite.name: max(min_target_bytes(w) for w in catalog.suite_workloads(suite))
+        for suite in catalog.list_suites()
+    }
+    told = {suite.name: suite.summary for suite in catalog.list_suites()}
+    assert needs["probe"] == 256 * MIB
+    assert f"needs {needs['probe'] // MIB} MiB" in told["probe"]
+    restart = catalog.find_workload("restart-scan", None)
+    assert "below 256 MiB" in restart.cannot_express
+
+
+def test_a_target_too_small_for_a_suite_is_told_in_a_sentence_that_names_the_workload() -> None:
+    suite = next(one for one in catalog.list_suites() if one.name == "probe")
+    workloads = catalog.suite_workloads(suite)
+
+    def plan(size_bytes: int, *names: str) -> Plan:
+        chosen = [w for w in workloads if not names or w.name in names]
+        small = TargetSpec(path="/data/file", kind="file", size_bytes=size_bytes, own_file=True)
+        return make_plan(chosen, small, repetitions=1, seed=1, may_write=True)
+
+    with pytest.raises(UsageError) as raised:
+        plan(255 * MIB)
+    assert str(raised.value).startswith(
+        "stream header: target too small for workload restart-scan: it needs 256 MiB and has 255"
+    )
+    assert plan(256 * MIB).cells
+    others = [w.name for w in workloads if w.name != "restart-scan"]
+    assert plan(64 * MIB, *others).cells
 
 
 def test_quick_fits_its_time_and_its_target() -> None:
