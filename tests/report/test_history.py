@@ -10,10 +10,17 @@ from msgspec.structs import replace
 from kvbench.compare.policy import find_policy
 from kvbench.gate.history import History, LeftOut, history_of
 from kvbench.measure.model import MeasuredRun
-from kvbench.report import history_csv, history_html, history_text, history_view
+from kvbench.report import (
+    history_csv,
+    history_html,
+    history_markdown,
+    history_text,
+    history_view,
+    markdown,
+)
 from kvbench.report.columns import width
-from kvbench.report.history_model import HistoryView, TrendPanel
-from kvbench.report.trend_figure import draw_trend
+from kvbench.report.history_model import HistoryView, TrendPanel, trends_of
+from kvbench.report.trend_figure import draw_trend, trend_pngs
 from tests.report.page import Page
 from tests.report.sides import SMALL, drive
 
@@ -199,3 +206,123 @@ def test_a_point_says_its_run_its_value_with_interval_and_n_and_what_was_called(
     svg = draw_trend(panel, "t")
     for point in panel.points:
         assert f"<title>{point.says}</title>" in svg
+
+
+def many(numbers: int, count: int) -> HistoryView:
+    """A history of about ``numbers`` numbers over ``count`` runs; every tenth has new firmware."""
+    base = runs_of((1.0, "FW0", "6.1"))[0]
+    runs = []
+    for n in range(count):
+        day = f"2026-{1 + n // 28:02d}-{1 + n % 28:02d}T10:00:00+00:00"
+        facts = tuple(
+            replace(fact, value=f"FW{n // 10}") if fact.name == "device_firmware" else fact
+            for fact in base.record.facts
+        )
+        shift = 1.0 if n < count // 2 else 1.3
+        summaries = tuple(
+            replace(
+                summary,
+                values=tuple(v * shift * (1 + (n + k) % 7 / 1000) for k, v in enumerate(s)),
+                median=shift * summary.median,
+                low=shift * min(s),
+                high=shift * max(s),
+            )
+            if summary.median is not None and (s := summary.values)
+            else summary
+            for summary in base.summaries
+        )
+        record = replace(base.record, run_id=f"h{n}", created_at=day, facts=facts)
+        runs.append(replace(base, record=record, summaries=summaries))
+    found = history(runs)
+    again = -(-numbers // len(found.series))
+    series = [
+        replace(one, key=replace(one.key, parameters={**one.key.parameters, "jobs": k + 1}))
+        for k in range(again)
+        for one in found.series
+    ]
+    return history_view.build(replace(found, series=tuple(series)), runs)
+
+
+@pytest.fixture(scope="module")
+def large() -> HistoryView:
+    return many(200, 50)
+
+
+@pytest.fixture(scope="module")
+def source(large: HistoryView) -> str:
+    return history_html.render(large)
+
+
+def test_a_page_of_50_runs_and_200_numbers_is_well_under_3_mb(
+    large: HistoryView, source: str
+) -> None:
+    page = Page(source)
+    assert page.problems == []
+    drawn = len(page.named("svg"))
+    assert drawn * 50 <= history_view.POINTS_MAX
+    assert drawn + large.undrawn >= 200
+    assert len(source.encode()) < 2_500_000
+
+
+def test_a_table_without_room_keeps_the_first_the_newest_and_what_changed(
+    large: HistoryView, source: str
+) -> None:
+    trends = list(trends_of(large))
+    rows = history_view.ROWS_MAX // len(trends)
+    called = 0
+    for trend in trends:
+        numbers = [row.number for row in trend.values]
+        assert len(numbers) == rows
+        assert trend.unshown == 50 - rows
+        assert numbers == sorted(set(numbers))
+        assert {1, 50} <= set(numbers)
+        if any(row.called for row in trend.values):
+            called += 1
+            assert 26 in numbers
+    assert called
+    assert "left out, for want of room" in source
+
+
+def test_a_terminal_has_room_for_every_value() -> None:
+    view = history_view.build(history(RUNS), RUNS, figures=False)
+    assert all(trend.unshown == 0 and trend.panel is None for trend in trends_of(view))
+
+
+def test_ranges_and_rules_are_one_path_each_whatever_the_number_of_runs(large: HistoryView) -> None:
+    panel = next(trend.panel for trend in trends_of(large) if trend.panel is not None)
+    assert len(panel.points) == 50
+    few = replace(panel, points=panel.points[:2], firmware=panel.firmware[:2])
+    assert draw_trend(panel, "t").count("<path") <= draw_trend(few, "t").count("<path") + 4
+
+
+def test_each_drawing_is_a_png_with_its_title_and_its_mark(view: HistoryView) -> None:
+    pngs = dict(trend_pngs(view))
+    drawn = [trend for trend in trends_of(view) if trend.panel is not None]
+    assert list(pngs) == [f"{trend.figure_id}.png" for trend in drawn]
+    for trend in drawn:
+        png = pngs[f"{trend.figure_id}.png"]
+        assert png.startswith(b"\x89PNG\r\n")
+        assert trend.panel is not None
+        assert trend.panel.title.encode("latin-1", "replace") in png
+
+
+def test_markdown_has_the_verdict_the_changes_and_both_ends_of_every_number(
+    view: HistoryView,
+) -> None:
+    text = history_markdown.of_history(view)
+    assert text.startswith(f"**{view.verdict}**\n")
+    assert text.count("**WORSE**") == sum(
+        change.called == "WORSE" for pair in view.changes for change in pair.rows
+    )
+    for trend in trends_of(view):
+        for row in (trend.values[0], trend.values[-1]):
+            assert f"run {row.number}: {row.value}" in text
+    assert len(text.encode()) <= markdown.BYTES_MAX
+
+
+def test_hostile_names_are_text_in_markdown() -> None:
+    runs = hostile()
+    found = history(runs, LeftOut(run_id=HOSTILE, reason=HOSTILE))
+    text = history_markdown.of_history(history_view.build(found, runs, figures=False))
+    assert "<script" not in text
+    assert not set("\x00\x1b\u202e") & set(text)
