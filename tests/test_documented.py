@@ -9,6 +9,7 @@ import pytest
 from msgspec import Struct, inspect
 
 from kvbench.cli import measuring
+from kvbench.cli.list_runs import RunLine
 from kvbench.cli.main import main
 from kvbench.compare import model as compare_model
 from kvbench.compare.policy import RequiredLevel
@@ -22,6 +23,7 @@ from kvbench.measure.verdicts import RequirementRow
 from kvbench.measure.wear import WriteAmplification
 from kvbench.metrics import METRICS
 from kvbench.report import compare_csv, history_csv
+from kvbench.store.preparation import Condition
 from kvbench.store.records import EndRecord
 from tests.cli.test_history import SERIAL, stored
 
@@ -57,6 +59,8 @@ PARTS: dict[str, type[Struct]] = {
     "one of `series`": gate_history.HistorySeries,
     "one of `points`": gate_history.HistoryPoint,
     "one of `left_out`": gate_history.LeftOut,
+    "a `condition`": Condition,
+    "one of the `runs` of a list": RunLine,
 }
 DOCUMENTS = (compare_model.Comparison, gate_model.Gate, gate_history.History)
 
@@ -64,7 +68,7 @@ DOCUMENTS = (compare_model.Comparison, gate_model.Gate, gate_history.History)
 def section(begin: str) -> str:
     """The part of the text from a heading or a sentence to the next one."""
     rest = TEXT[TEXT.index(begin) + len(begin) :]
-    return re.split(r"\n## |\n`\w+ --json`", rest)[0]
+    return re.split(r"\n## |\n`[\w ]+ --json`", rest)[0]
 
 
 def rows_of(text: str) -> list[tuple[str, str]]:
@@ -118,7 +122,7 @@ def described() -> dict[str, list[str]]:
 
 
 def all_documents() -> str:
-    begins = re.findall(r"^`\w+ --json`", TEXT, re.MULTILINE)
+    begins = re.findall(r"^`[\w ]+ --json`", TEXT, re.MULTILINE)
     return "".join(section(f"\n{begin}") for begin in dict.fromkeys(begins))
 
 
@@ -196,10 +200,13 @@ def test_the_documents_have_the_keys_that_are_described(
     assert set(gate["gate"]) == set(parts["the `gate`"])
     history = document(capsys, monkeypatch, "history", "--device", SERIAL, *where)
     assert set(history) == set(parts["the history"])
+    runs = document(capsys, monkeypatch, "list", "runs", *where)
+    assert set(runs) == set(keys_of_document("list runs"))
 
 
 def test_the_sheets_of_the_workbook_are_named() -> None:
     from kvbench.report.sheets import SHEETS
 
     text = section("## The workbook of --xlsx")
-    assert set(re.findall(r"`(\w+)`", text)) >= {*SHEETS.values(), "cells", "facts", "winners"}
+    named = {*SHEETS.values(), "cells", "facts", "winners", "left out"}
+    assert set(re.findall(r"`([\w ]+)`", text)) >= named
