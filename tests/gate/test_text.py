@@ -6,6 +6,7 @@ from kvbench.compare.policy import Policy, find_policy
 from kvbench.gate.decide import decide
 from kvbench.gate.model import Gate
 from kvbench.gate.text import WIDTH, render
+from kvbench.gate.words import judged_direction, row_words
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
 from tests.compare.runs import a_run
@@ -75,3 +76,17 @@ def test_what_is_unclear_says_what_would_decide(policy: Policy) -> None:
     assert shown.startswith("UNCLEAR")
     assert "more repetitions" in shown
     assert "WORSE needs 3 repetitions a side or more" in shown
+
+
+def test_what_may_not_be_compared_shows_its_change_and_calls_it_neither_worse_nor_better(
+    policy: Policy,
+) -> None:
+    found = gate(policy, BAD, fio_version="fio-3.42")
+    (row,) = found.rows
+    assert (row.verdict, judged_direction(row)) == ("INCOMPARABLE", "neither")
+    assert row.change.estimate == pytest.approx(0.5)
+    for shown in (row_words(row), render(found)):
+        assert "-50.0 %" in shown
+        assert "worse" not in shown
+        assert "better" not in shown
+    assert judged_direction(gate(policy, BAD).rows[0]) == "higher"

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from kvbench.report import html, view
+from kvbench.report import html, text, view
 from kvbench.report.model import LinePanel
 from kvbench.report.preparation import preparation_view, round_words
-from kvbench.store.preparation import FillPass, Preparation
+from kvbench.store.preparation import NOT_PREPARED, Condition, FillPass, Preparation
 from tests.report.example import BLOCKS, job_texts, make_run
 from tests.store.test_preparation import metric, stamp
 
@@ -69,3 +69,32 @@ def test_the_page_of_a_preparation_shows_hostile_words_as_text() -> None:
     assert "<script>x" not in page
     assert "&lt;script&gt;x" in page
     assert page.count("<svg") > html.render(view.build(run, job_texts(run))).count("<svg")
+
+
+def summary_of(condition: Condition | None) -> list[str]:
+    """The first lines of the terminal summary of a run on a device in this condition."""
+    run = make_run()
+    run = replace(run, record=replace(run.record, condition=condition))
+    return text.render(view.build(run, job_texts(run))).splitlines()[:12]
+
+
+def test_the_terminal_summary_says_in_a_line_that_the_preparation_holds() -> None:
+    held = Condition(
+        state="holds", text="it was prepared at noon (run r1)", covered=True, steady="steady"
+    )
+    lines = [line for line in summary_of(held) if "prepared at noon" in line]
+    assert lines == ["preparation: it was prepared at noon (run r1)"]
+
+
+def test_a_preparation_that_does_not_hold_is_an_alert_and_no_line_of_its_own() -> None:
+    for state in ("broken", "unknown"):
+        gone = Condition(state=state, text="it was prepared; 4 MiB were written since")
+        lines = [line for line in summary_of(gone) if "4 MiB were written since" in line]
+        assert lines, state
+        assert all(not line.startswith("preparation:") for line in lines)
+        assert any(line.startswith("!!") for line in lines)
+
+
+def test_a_file_and_a_device_without_a_record_have_no_line_about_it() -> None:
+    for condition in (None, NOT_PREPARED):
+        assert not any(line.startswith("preparation:") for line in summary_of(condition))
