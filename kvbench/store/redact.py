@@ -191,8 +191,9 @@ def _names_one(fact: Fact, facts: Sequence[Fact]) -> bool:
 
 
 def _wwid(wwid: str | None, secrets: list[str]) -> str | None:
-    if wwid is not None and wwid.startswith(_BACKING):
-        return _BACKING + hidden(wwid.removeprefix(_BACKING))
+    backing = _backing_path(wwid)
+    if wwid is not None and backing:  # the file's number stays: it binds, and names nothing
+        return f"{_BACKING}{hidden(backing)}{wwid.removeprefix(_BACKING + backing)}"
     name = _name_of(wwid)
     if wwid is None or not name:
         return wwid if wwid is None else _without(wwid, secrets)

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from kvbench.compare.aspects import ASPECTS
 from kvbench.errors import UsageError
+from kvbench.gate.history_subject import subject_of
 from kvbench.host.model import Fact, Identity
 from kvbench.store.preparation import NOT_PREPARED
 from kvbench.store.records import Pairing, RunRecord
@@ -130,6 +131,10 @@ def test_the_file_behind_a_loop_device_is_hidden_and_still_binds_it() -> None:
     other = replace(other, identity=replace(other.identity, wwid=LOOP_WWID.replace("5)", "6)")))
     closed = redact(record, "")
     assert "customer" not in msgspec.json.encode(closed).decode()
+    assert closed.identity.wwid == (
+        f"backing file {hidden('/srv/customer 7/disk.img')} (254:0 inode 5)"
+    )
+    assert subject_of(closed) == subject_of(record)
     assert same_drive(closed.identity, record.identity)
     assert not same_drive(closed.identity, other.identity)
     assert is_redacted(closed.identity)
