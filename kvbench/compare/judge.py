@@ -1,8 +1,9 @@
 """Samples side by side -> verdicts.  Pure.
 
 A verdict needs effect and evidence: BETTER or WORSE an effect beyond the margin and a p-value that
-holds after correction for all tests; SAME an interval inside the margin.  Everything else is
-UNCLEAR, with what is in the way.
+holds after correction for all tests; SAME an interval inside the margin.  A number that a side
+does not have is MISSING.  Everything else is UNCLEAR, with what is in the way: also a percentile
+for which too few I/Os came.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from kvbench.metrics import Better
 from kvbench.stats import rank_sum, series, two_sample
 from kvbench.stats.two_sample import TwoSample
 
+RARE = "too few "  # how the reason of a percentile begins that lacks I/Os, requests or steps
 LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
 
 Sides = Literal["one", "two"]  # asked for "worse" only (a gate), or for "different"
@@ -121,7 +123,8 @@ def _change(
 ) -> Change:
     a, b = question.a, question.b
     if a is None or b is None or not a.values or not b.values:
-        return Change(verdict="MISSING", reason=_missing(question), margin=question.margin)
+        verdict: Verdict = "UNCLEAR" if _only_rare(question) else "MISSING"
+        return Change(verdict=verdict, reason=_missing(question), margin=question.margin)
     if question.better == "neither" or test is None:
         return Change(verdict="UNCLEAR", reason="no direction of it is better")
     change = Change(
@@ -139,9 +142,9 @@ def _change(
         return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
     if a.censored or b.censored:
         return replace(change, reason="beyond what fio sees, so its size is not known")
-    verdict, reason = _verdict(question, test, p_worse, p_better, chance, sides)
-    if verdict != "UNCLEAR":
-        return replace(change, verdict=verdict, reason=reason)
+    decided, reason = _verdict(question, test, p_worse, p_better, chance, sides)
+    if decided != "UNCLEAR":
+        return replace(change, verdict=decided, reason=reason)
     each = chance / (2 if sides == "two" else 1) / max(1, count)
     if reason:  # a drift, which more repetitions do not take away
         return replace(change, reason=reason)
@@ -266,6 +269,15 @@ def _missing(question: Question) -> str:
         if sample is None or not sample.values
     ]
     return "; ".join(lacking)
+
+
+def _only_rare(question: Question) -> bool:
+    """Whether a number lacks nothing but I/Os, as a percentile does in a slow repetition.
+
+    It did not vanish, so it is open.
+    """
+    lacking = [sample for _, sample in _named(question) if sample is None or not sample.values]
+    return all(s is not None and not s.excluded and s.reason.startswith(RARE) for s in lacking)
 
 
 def _doubts(question: Question) -> tuple[str, ...]:

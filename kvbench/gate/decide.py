@@ -23,7 +23,6 @@ from kvbench.stats import rank_sum
 from kvbench.units import format_value
 
 SIDES = ("baseline", "candidate")
-RARE = "too few "  # how the reason of a percentile begins that lacks I/Os, requests or steps
 
 
 def decide(
@@ -119,12 +118,6 @@ def _fits(pattern: str, paired: Paired) -> bool:
     return pattern == PRIMARY or fnmatchcase(name, pattern)
 
 
-def _only_rare(paired: Paired) -> bool:
-    """Whether a number lacks nothing but I/Os, as a percentile does in a slow repetition."""
-    lacking = [sample for sample in paired.samples if sample is None or not sample.values]
-    return all(s is not None and not s.excluded and s.reason.startswith(RARE) for s in lacking)
-
-
 def _too_few(sample: Sample | None) -> bool:
     return sample is not None and not sample.values and not sample.excluded
 
@@ -138,8 +131,6 @@ def _why_ungated(paired: Paired) -> str:
 
 def _row(paired: Paired, change: Change | None, policy: Policy) -> GateRow:
     assert change is not None  # noqa: S101 - only the baseline has none
-    if change.verdict == "MISSING" and _only_rare(paired):
-        change = replace(change, verdict="UNCLEAR")  # it did not vanish: too few I/Os came
     candidate = paired.samples[1]
     if change.verdict in ("SAME", "BETTER") and candidate is not None and candidate.excluded:
         change = _with_failures(change, candidate, policy)

@@ -39,7 +39,7 @@ def method_words(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         (
             "UNCLEAR",
             "Neither is shown, and the reason says what is in the way: too few repetitions, too "
-            "wide a spread, a drift. It never means the same.",
+            "few I/Os for a percentile, too wide a spread, a drift. It never means the same.",
         ),
         ("MISSING", "One side has no such number. The rest is compared all the same."),
         (

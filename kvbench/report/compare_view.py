@@ -284,7 +284,8 @@ def _cell(
     value, spread, count = value_words(sample, row.key.metric, row.unit)
     shift, interval = ("", "") if change is None else change_words(change, row.key.metric, row.unit)
     reason = "" if change is None else sentence(change.reason)
-    if reason == common or (change is not None and change.verdict == "MISSING"):
+    whole = all(one is not None and one.values for one in (row.samples[0], sample))
+    if reason == common or not whole:
         reason = ""  # said above the rows, or where the two values would stand
     if change is not None and change.more:
         more = f"about {change.more} more repetitions would decide"

@@ -76,9 +76,25 @@ def test_a_baseline_of_zero_has_an_absolute_change() -> None:
 
 
 def test_a_metric_that_vanished_is_missing() -> None:
-    change = corner("missing-metric")
-    assert change.verdict == "MISSING"
-    assert change.reason
+    case = CORNERS["missing-metric"]
+    values = [[v for v in case[side] if v is not None] for side in ("baseline", "candidate")]
+    assert [] in values
+    for reason, excluded in (("fio failed", 0), ("", 0), ("too few I/Os: 3 of 1,000", 2)):
+        a, b = (a_sample(v, reason="" if v else reason, excluded=excluded) for v in values)
+        change = one(Question(a=a, b=b, better=case["better"], margin=0.05))
+        assert change.verdict == "MISSING"
+        assert change.reason
+    absent = Question(a=a_sample([1.0, 2.0]), b=None, better="lower", margin=0.05)
+    assert (one(absent).verdict, one(absent).reason) == ("MISSING", "other: not in this run")
+
+
+def test_a_percentile_for_which_too_few_ios_came_is_open_and_did_not_vanish() -> None:
+    few = a_sample([], reason="too few I/Os: 385 of 1,000")
+    for a, b in ((a_sample([1.0, 2.0, 3.0]), few), (few, few)):
+        change = one(Question(a=a, b=b, better="lower", margin=0.05))
+        assert change.verdict == "UNCLEAR"
+        assert "other: too few I/Os: 385 of 1,000" in change.reason
+        assert change.estimate is None
 
 
 def test_equal_values_are_the_same_without_a_nan() -> None:
