@@ -1,6 +1,7 @@
 """``kvbench gate``: one verdict about a candidate, for people and for pipelines."""
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,14 +165,13 @@ def answer(
     every_row: bool = False,
 ) -> int:
     """Decide about ``folders``: baseline, candidate, reruns of the candidate; print; write."""
-    from kvbench.gate import text
     from kvbench.gate.junit import junit
     from kvbench.report import compare_sheets, markdown_pages
 
     gate = decided(policy, folders)
     code = EXIT_CODES[gate.outcome]
     made = Answer(
-        text=lambda: text.render(gate, every_row=every_row) + "\n",
+        text=lambda: _text(gate, every_row=every_row),
         json=lambda _: {"exit_code": int(code), "gate": gate},
         junit=lambda: junit(gate, policy),
         html=lambda: _page(gate, _command(arguments, folders)),
@@ -181,6 +181,15 @@ def answer(
     )
     give(made, exports, as_json=arguments.json)
     return int(code)
+
+
+def _text(gate: "Gate", *, every_row: bool) -> str:
+    from kvbench.gate import text
+    from kvbench.report.columns import fitted
+
+    shown = text.render(gate, every_row=every_row)
+    unicode = output.speaks_unicode(sys.stdout)
+    return fitted(shown, text.WIDTH, ascii_only=not unicode) + "\n"
 
 
 def _page(gate: "Gate", command: Sequence[str]) -> str:

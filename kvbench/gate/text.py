@@ -1,7 +1,7 @@
 """Gate -> one screen of text whose first line is the verdict.  Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import wrap
 
 from kvbench.compare.words import change_words, key_words, sample_words
@@ -37,13 +37,7 @@ def render(gate: Gate, *, every_row: bool = False) -> str:
     if every_row:
         lines += ungated_lines(gate)
     lines += _notes(gate)
-    return "\n".join(printable_lines(lines))
-
-
-def printable_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines with every control character as "?"."""
-    for line in lines:
-        yield printable(line).rstrip()
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _first_line(gate: Gate) -> str:
@@ -65,19 +59,24 @@ def _sides(gate: Gate, *, every_row: bool) -> Iterator[str]:
         text = f"{title}  {side.run_id}{label}, {device}, n={side.repetitions}"
         if title == "candidate" and gate.reruns:
             text += f" and {len(gate.reruns)} reruns"
-        yield text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+        yield _cut(text)
     known = [d for d in gate.differences if d.effect != "noted" or d.aspect == "file"]
     for difference in known[: None if every_row else DIFFERENCES_MAX]:
         yield from _wrapped(f"differs    {difference.text}", 11)
     unknown = [d.text for d in gate.differences if d.effect == "noted" and None in d.values]
     for name in gate.reruns if every_row else ():
-        yield f"rerun      {name}"
+        yield _cut(f"rerun      {name}")
     if unknown and every_row:
         for text in unknown:
             yield from _wrapped(f"unknown    {text}", 11)
     elif unknown:
         names = ", ".join(text.partition(":")[0] for text in unknown)
         yield from _wrapped(f"unknown    whether these are the same: {names}", 11)
+
+
+def _cut(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= WIDTH else f"{shown[: WIDTH - 3]}..."
 
 
 def _row(row: GateRow, *, every_row: bool) -> Iterator[str]:
@@ -140,6 +139,5 @@ def ungated_lines(gate: Gate) -> Iterator[str]:
 
 def _wrapped(text: str, indent: int) -> list[str]:
     bare = text.lstrip()
-    return wrap(
-        bare, WIDTH, initial_indent=" " * (len(text) - len(bare)), subsequent_indent=" " * indent
-    )
+    first = " " * (len(text) - len(bare))
+    return wrap(printable(bare), WIDTH, initial_indent=first, subsequent_indent=" " * indent)

@@ -30,6 +30,12 @@ def cut(text: str, size: int) -> str:
     return f"{kept}…"
 
 
+def fitted(text: str, size: int, *, ascii_only: bool) -> str:
+    """Return ``text`` with each line cut to ``size`` columns, for a terminal of ASCII if asked."""
+    fit = "\n".join(cut(line, size) for line in text.split("\n"))
+    return as_ascii(fit) if ascii_only else fit
+
+
 def pad(text: str, size: int, *, left: bool = True) -> str:
     """Return ``text`` in ``size`` columns, aligned to the left or to the right."""
     space = " " * (size - width(text))

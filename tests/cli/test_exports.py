@@ -1,5 +1,6 @@
 """Markdown, workbooks and pictures as people ask for them, and every wrong use in one sentence."""
 
+import io
 import json
 import subprocess
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ from kvbench.cli import exports, measuring
 from kvbench.cli.main import main
 from kvbench.errors import ExitCode, StoreError
 from kvbench.report import workbook
+from kvbench.report.columns import width
 from kvbench.store import layout
 from tests.cli.test_history import SERIAL, stored
+from tests.stored import fact
 
 PNG = b"\x89PNG\r\n"
 WRONG = [
@@ -293,3 +296,27 @@ def test_the_text_comes_even_where_a_file_cannot_be_written(
         told = capsys.readouterr()
         assert len(told.out.splitlines()) > 3
         assert "No space left" in told.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("verb", ["report", "compare", "gate", "history"])
+def test_every_text_fits_100_columns_and_a_terminal_of_ascii(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, encoding: str
+) -> None:
+    def named(record: dict[str, Any]) -> None:
+        for name in ("device_model", "device_firmware", "kernel", "cpu"):
+            fact(record, name, "Ω 漢字 \x1b[31m\u202e" + "x" * 300)
+        record["label"] = "漢" * 150
+
+    for day, name in enumerate(("one", "two"), start=1):
+        stored(tmp_path, name, day, named)
+    written = io.BytesIO()
+    with io.TextIOWrapper(written, encoding) as screen:
+        monkeypatch.setattr("sys.stdout", screen)
+        assert call(tmp_path, verb, *(("--text",) if verb == "report" else ())) in (0, 6)
+        screen.flush()
+        text = written.getvalue().decode(encoding)
+    assert len(text.splitlines()) > 5
+    for line in text.splitlines():
+        assert line.isprintable()
+        assert width(line) <= 100, line

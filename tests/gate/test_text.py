@@ -64,6 +64,19 @@ def test_it_fits_one_screen_however_many_numbers_are_bad(policy: Policy) -> None
     assert len(render(found, every_row=True).splitlines()) > 600
 
 
+LONG = "\x1b[31m\u202e漢字 Ω " * 60
+
+
+@pytest.mark.parametrize("every_row", [False, True])
+def test_names_of_any_length_and_kind_keep_to_its_width(policy: Policy, every_row: bool) -> None:
+    facts: dict[str, str | None] = {"device_model": LONG, "device_firmware": LONG, "kernel": LONG}
+    candidate = a_run("new", BAD, label=LONG, facts=facts, caveats=(LONG,))
+    found = decide(a_run("base", GOOD), candidate, policy, Judgement(), reruns=[LONG])
+    for line in render(found, every_row=every_row).splitlines():
+        assert line.isprintable()
+        assert len(line) <= WIDTH
+
+
 def test_control_characters_reach_no_terminal(policy: Policy) -> None:
     shown = render(gate(policy, BAD, label="\x1b[31mred\u202e"))
     assert "\x1b" not in shown
