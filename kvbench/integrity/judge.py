@@ -130,7 +130,8 @@ class Tally:
                 np.concatenate([getattr(one, name) for one in mine])
                 for name in ("place_bytes", "time_s", "number")
             )
-            why = why_not_ordered(layer, len(places))
+            others = [one for one in self.region.layers if one is not layer]
+            why = why_not_ordered(layer, len(places), others)
             if why:
                 reasons.add(why)
                 continue

@@ -8,6 +8,7 @@ between two launches of the same job: the seeds of its random data follow from t
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,16 @@ MISSING_MAX = NUMBERS // 4  # with more, nobody can tell how often the numbers w
 ORDER_BLOCKS_MAX = 2**23  # of a region: they take some 400 MB of memory
 
 
-def why_not_ordered(layer: Layer, blocks: int) -> str:
+def why_not_ordered(layer: Layer, blocks: int, others: Iterable[Layer] = ()) -> str:
     """Return why the order of a cell's blocks cannot be told, "" when it can.
 
     Args:
         layer: the cell.
         blocks: how many of its blocks were found whole and in their place.
+        others: the other cells whose blocks may be there.
     """
+    if any(_mixes(layer, other) for other in others):
+        return "cells of two boots wrote here at the same uptime, and blocks of both may be there"
     if layer.cell_blocks is None:
         return "the run does not tell how many blocks its cell wrote"
     if layer.cell_blocks <= NUMBERS:
@@ -35,6 +39,14 @@ def why_not_ordered(layer: Layer, blocks: int) -> str:
     if layer.cell_blocks - blocks > MISSING_MAX:
         return "too many of the cell's blocks are not there, and the numbers in its headers wrap"
     return ""
+
+
+def _mixes(one: Layer, other: Layer) -> bool:
+    """Return whether blocks of two cells cannot be told apart by their times."""
+    if one.boot_id and one.boot_id == other.boot_id:
+        return False  # the later one begins where the earlier one ends
+    ends = [np.inf if layer.end_s is None else layer.end_s for layer in (one, other)]
+    return bool(one.begin_s <= ends[1] and other.begin_s <= ends[0])
 
 
 def out_of_order(

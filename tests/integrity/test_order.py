@@ -83,6 +83,29 @@ def test_a_block_of_another_boot_at_the_same_uptime_is_stale_and_told_where() ->
     assert found.not_ordered == ""
 
 
+def test_a_launch_that_was_cut_off_in_each_of_two_boots_is_no_fault_of_the_drive() -> None:
+    """The second boot's blocks have times from 50 s on, the first one's from 500 s on."""
+    first = replace(a_layer(500.0, None), cell_blocks=8)
+    again = replace(first, begin_s=50.0, boot_id="later")
+    whole = replace(a_layer(20.0, 40.0), cell_blocks=8)
+    region = a_region(again, first, whole, blocks=8)
+    times = [500.0, 501.0, 502.0, 503.0, 50.0, 51.0, 25.0, 26.0]
+    numbers = [0, 1, 2, 3, 0, 1, 6, 7]
+    made = [
+        block(n * BLOCK_BYTES, time_s=time_s, number=number)
+        for n, (time_s, number) in enumerate(zip(times, numbers, strict=True))
+    ]
+    tally = Tally(region)
+    tally.add(judge(rows(made), region, 0))
+    found = tally.result()
+    assert (found.bad, set(found.counts)) == (0, {"good", "older"})
+    assert "two boots" in found.not_ordered
+    same_boot = replace(again, begin_s=700.0, boot_id=first.boot_id)
+    assert why_not_ordered(same_boot, 8, [first]) == ""
+    unknown = replace(same_boot, boot_id="")
+    assert "two boots" in why_not_ordered(unknown, 8, [replace(first, boot_id="")])
+
+
 def test_where_nothing_else_must_be_there_it_is_of_unknown_state() -> None:
     found = checked(0, 1, 2, 3, 39, 5, settled=False)
     assert found.counts == {"good": 5, "unwritten": 1}
