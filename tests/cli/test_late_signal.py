@@ -1,0 +1,106 @@
+"""A signal that comes when all is measured and the report is being written."""
+
+import argparse
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kvbench.cli import reporting
+from kvbench.cli import run as run_verb
+from kvbench.cli.taking import stop_on_signals
+from kvbench.errors import ExitCode
+from kvbench.report import html
+from kvbench.report.model import ReportView
+from kvbench.store import layout
+from kvbench.store.read import read_run
+from tests import direct_io
+from tests.cli.program import ENVIRONMENT, SMALL, command, needs_fio
+from tests.cli.test_history import stored
+
+NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_report_of_a_whole_run_is_written_to_its_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    as_json: bool,
+) -> None:
+    folder = stored(tmp_path, "one", 1)
+    draw = html.render
+
+    def signalled(view: ReportView) -> str:
+        os.kill(os.getpid(), number)
+        return draw(view)
+
+    monkeypatch.setattr(html, "render", signalled)
+    with stop_on_signals() as stop:
+        code = run_verb._report(argparse.Namespace(json=as_json), folder)
+        assert stop.is_set()
+    assert code == ExitCode.OK
+    assert (folder / layout.REPORT_FILE).read_text().endswith("</html>")
+    assert (folder / layout.TABLE_FILE).read_text().startswith("run_id,")
+    told = capsys.readouterr()
+    assert str(folder / layout.REPORT_FILE) in told.out
+    assert told.err.count("\n") == 1
+    assert read_run(folder).end is not None
+
+
+def wait_for_the_end(folder: Path, process: subprocess.Popen[str]) -> Path:
+    """Return the run when its end is stored, which is before its report is begun."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        found = list((folder / "results").glob(f"*/{layout.END_FILE}"))
+        if found:
+            return found[0].parent
+        time.sleep(0.002)
+    raise AssertionError("the run has not ended")
+
+
+@pytest.mark.fio
+@needs_fio
+def test_a_run_that_is_stopped_while_its_report_is_written_is_whole(tmp_path: Path) -> None:
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not direct_io.works(probe):
+        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    arguments = ("run", "--workload", SMALL, "--span", "16MiB", "--repetitions", "1")
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            run = wait_for_the_end(tmp_path, process)
+            assert not (run / layout.REPORT_FILE).exists()
+            process.send_signal(signal.SIGTERM)
+            said, errors = process.communicate(timeout=90)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+    archive = read_run(run)
+    assert archive.end is not None
+    assert archive.end.end == "complete"
+    assert archive.damage == ()
+    # The code is that of the run, whose cells a busy host may spoil: the signal changes nothing.
+    known = reporting.read_and_measure(run).exit_code
+    assert (process.returncode, known) in [(code, code) for code in ExitCode]
+    assert "SIGTERM" in errors
+    assert "Traceback" not in errors
+    assert "\a" not in said + errors
+    assert "\x1b" not in said + errors  # no terminal, no colours and no cursor
+    assert f"report  {Path('results') / run.name / layout.REPORT_FILE}" in said
+    assert (run / layout.REPORT_FILE).read_text().endswith("</html>")
+    assert not list(run.glob(".*"))
