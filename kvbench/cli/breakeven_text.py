@@ -6,7 +6,7 @@ from textwrap import wrap
 from kvbench.measure.breakeven import PERCENTILES, Winner
 from kvbench.measure.reload import Figure
 from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, winning_words
-from kvbench.report.words import DASH, quantity, sentence, short, spread
+from kvbench.report.words import DASH, micro, quantity, sentence, short, spread
 from kvbench.units import format_bandwidth, format_size, format_time
 
 COLUMNS = 100
@@ -22,7 +22,7 @@ _BASES = {
 
 def render(answer: Answer, *, ascii_only: bool = False) -> str:
     """Return the answer for a terminal; with ``ascii_only`` for one that shows nothing else."""
-    text = "\n".join(_lines(answer))
+    text = micro("\n".join(_lines(answer)))
     if ascii_only:
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
     return text

@@ -17,6 +17,7 @@ from kvbench.report.points import Index, Point, latency_prefix
 from kvbench.report.sweeps import sweep_figures
 from kvbench.report.words import (
     DASH,
+    micro,
     parameter_words,
     quantity,
     short,
@@ -189,7 +190,7 @@ def _describe(panel: LinePanel, series: LineSeries) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return format_value(value, unit).replace(" us", " µs")
+    return micro(format_value(value, unit))
 
 
 def _place(x: float, panel: LinePanel) -> str:

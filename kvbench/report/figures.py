@@ -20,7 +20,7 @@ from kvbench.report.hover import note
 from kvbench.report.model import BarGroup, BarPanel, Curve, CurvePanel, LinePanel, LineSeries, Rule
 from kvbench.report.scales import log_axis, thinned, tick, zero_axis, zero_x_axis
 from kvbench.report.svg import FAINT, INK, PALETTE, svg_named
-from kvbench.report.words import metric_label, quantity
+from kvbench.report.words import metric_label, micro, quantity
 from kvbench.units import format_value
 
 if TYPE_CHECKING:  # the name is younger than the oldest matplotlib that serves
@@ -190,7 +190,7 @@ def _point_label(panel: LinePanel, series: LineSeries, x: float, value: float, w
 
 def _amount(value: float, unit: str) -> str:
     """Return a value with its unit, also where an axis would leave that to its name."""
-    return format_value(value, unit).replace(" us", " µs") + (" /s" if unit == "1/s" else "")
+    return micro(format_value(value, unit)) + (" /s" if unit == "1/s" else "")
 
 
 def _line(axes: Axes, series: LineSeries, panel: LinePanel) -> Line2D:

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from kvbench.measure.reading_model import Answer, Reading
 from kvbench.report.model import ReadingView
-from kvbench.report.words import sentence, short, visible
+from kvbench.report.words import micro, sentence, short, visible
 
 ANSWERS: dict[Answer, str] = {
     "seen": "seen",
@@ -22,8 +22,8 @@ def reading_views(readings: Sequence[Reading]) -> tuple[ReadingView, ...]:
             workload=short(reading.workload),
             question=sentence(reading.question),
             answer=ANSWERS[reading.answer],
-            sentences=tuple(_micro(short(text, CHARS_MAX)) for text in reading.sentences),
-            caveats=tuple(_ended(visible(text[:CHARS_MAX])) for text in reading.caveats),
+            sentences=tuple(micro(short(text, CHARS_MAX)) for text in reading.sentences),
+            caveats=tuple(_ended(micro(visible(text[:CHARS_MAX]))) for text in reading.caveats),
         )
         for reading in readings
     )
@@ -52,7 +52,3 @@ def _ended(text: str) -> str:
     """Return a caveat as a sentence."""
     text = text.strip().rstrip(".")
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _micro(text: str) -> str:
-    return text.replace(" us", " \N{MICRO SIGN}s")

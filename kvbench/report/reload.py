@@ -14,7 +14,7 @@ from kvbench.measure.reload import Figure as Number
 from kvbench.measure.reload import find_reloads
 from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, Subject, winning_words
 from kvbench.report.model import Figure, LinePanel, LineSeries, PlainTable, ReloadView, Rule
-from kvbench.report.words import parameter_words, quantity, sentence, short, spread
+from kvbench.report.words import micro, parameter_words, quantity, sentence, short, spread
 from kvbench.units import format_bandwidth, format_size, format_time
 
 LINES_MAX = 4
@@ -335,4 +335,4 @@ def _known(seconds: float | None) -> str:
 
 
 def _time(seconds: float) -> str:
-    return format_time(seconds).replace(" us", " \N{MICRO SIGN}s")
+    return micro(format_time(seconds))

@@ -1,5 +1,6 @@
 """Judgement -> what a reader sees of role cards and controller requirements.  Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kvbench.measure.roles import (
@@ -8,9 +9,8 @@ from kvbench.measure.roles import (
     JudgedRole,
     Judgement,
     ProbeReading,
-    Score,
 )
-from kvbench.measure.subjects import Figure
+from kvbench.measure.subjects import NOT_IN_RUN, Figure
 from kvbench.measure.verdicts import RequirementRow
 from kvbench.report.role_model import (
     CardView,
@@ -109,8 +109,8 @@ def _level(level: JudgedLevel, titles: Mapping[str, str]) -> LevelView:
         summary=sentence(level.summary),
         source=sentence(level.source),
         chip=Chip(text=verdict, kind=_KINDS.get(verdict, "open")),
-        score=_score_words(level.score),
-        projected_score=_score_words(level.projected),
+        score=_score_words(level, projected=False),
+        projected_score=_score_words(level, projected=True),
         decided=_decided_words(decided) if decided else "",
         only_projected=level.score is None,
         rows=tuple(_row(row, titles) for row in level.rows) if measured else (),
@@ -119,23 +119,28 @@ def _level(level: JudgedLevel, titles: Mapping[str, str]) -> LevelView:
     )
 
 
-def _score_words(score: Score | None) -> str:
-    if score is None:
-        return ""
-    counts = {
-        "met": score.met,
-        "missed": score.missed,
-        "unclear": score.unclear,
-        "not measurable": score.not_measurable,
-    }
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+def verdict_words(row: RequirementRow) -> str:
+    """Return the verdict of a row: what was not run is told apart from what cannot be measured."""
+    if row.verdict != "not measurable":
+        return row.verdict
+    return NOT_IN_RUN if _kind(row) == NOT_IN_RUN else "not measurable here"
+
+
+def _score_words(level: JudgedLevel, *, projected: bool) -> str:
+    """Return the rows of a level by their verdicts: ``1 met, 3 not in this run``."""
+    found = Counter(
+        verdict_words(row) for row in level.rows if (row.evidence == "projected") is projected
+    )
+    order = ("met", "missed", "unclear", NOT_IN_RUN, "not measurable here")
+    return ", ".join(f"{found[name]} {name}" for name in order if found[name])
 
 
 def _decided_words(row: RequirementRow) -> str:
     what = _what(row.workload, row.stream, row.metric)
     if row.verdict in ("met", "missed"):
         return f"{what}: {_measured(row)}, {_limit(row)}, {margin_words(row.margin)}"
-    return f"{what}: {row.verdict}, {sentence(row.reason)}"
+    verdict, reason = verdict_words(row), sentence(row.reason)
+    return f"{what}: {reason}" if verdict == NOT_IN_RUN else f"{what}: {verdict}, {reason}"
 
 
 def _unmeasured(rows: Iterable[RequirementRow]) -> str:
@@ -161,7 +166,7 @@ def _row(row: RequirementRow, titles: Mapping[str, str]) -> RequirementView:
         detail=_detail(row),
         known=known,
         margin=margin_words(row.margin),
-        chip=Chip(text=row.verdict, kind=_KINDS.get(row.verdict, "open")),
+        chip=Chip(text=verdict_words(row), kind=_KINDS.get(row.verdict, "open")),
         evidence=row.evidence,
         evidence_words=EVIDENCE_WORDS[row.evidence],
         projected=row.evidence == "projected",

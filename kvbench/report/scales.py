@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from kvbench.report.words import micro
 from kvbench.units import format_value
 
 
@@ -59,7 +60,7 @@ def tick(value: float, unit: str) -> str:
         return f"{value / 1024:g}k"
     if unit == "1" and value != 0:
         return f"{value:g}"
-    return "0" if value == 0 else _trimmed(format_value(value, unit).replace(" us", " µs"))
+    return "0" if value == 0 else _trimmed(micro(format_value(value, unit)))
 
 
 def _trimmed(text: str) -> str:

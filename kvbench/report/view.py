@@ -39,6 +39,7 @@ from kvbench.report.tenants import tenant_figures
 from kvbench.report.usable import usable_figure
 from kvbench.report.words import (
     ROLE_WORDS,
+    micro,
     sentence,
     short,
     visible,
@@ -207,7 +208,7 @@ def _fact(fact: Fact) -> FactView:
     if fact.value is None:
         reason = sentence(fact.reason) or "no reason is given"
         return FactView(name=name, value="unknown", known=False, reason=reason)
-    value = short(fact.value, FACT_CHARS_MAX)
+    value = micro(short(fact.value, FACT_CHARS_MAX))
     if fact.name.endswith("_bytes"):
         name = name.removesuffix(" bytes") + " size"
         if value.isdecimal() and value.isascii():

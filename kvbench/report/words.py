@@ -1,5 +1,6 @@
 """Numbers, parameters and names -> the words that a reader sees.  Pure."""
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from math import isfinite
@@ -12,6 +13,7 @@ from kvbench.workload.schema import Evidence, Role, Stream, SweepValue
 DASH = "\N{EN DASH}"  # between two numbers, and for "nothing here"
 NAME_CHARS_MAX = 60
 TEXT_CHARS_MAX = 600  # of a sentence from an archive
+_MICROSECONDS = re.compile(r"(?<=\d) us\b")
 COMBINING_MAX = 2  # marks stacked on one letter before they are spelled out
 
 ROLE_WORDS: dict[Role, str] = {
@@ -110,7 +112,12 @@ def short(text: str, limit: int = NAME_CHARS_MAX) -> str:
 
 def sentence(text: str) -> str:
     """Return a sentence of an archive, visible, in one line and of bounded length."""
-    return short(text, TEXT_CHARS_MAX)
+    return micro(short(text, TEXT_CHARS_MAX))
+
+
+def micro(text: str) -> str:
+    """Return ``text`` with microseconds as pages write them; stored texts have plain ``us``."""
+    return _MICROSECONDS.sub(" \N{MICRO SIGN}s", text) if " us" in text else text
 
 
 def metric_label(metric: str) -> str:
@@ -133,7 +140,7 @@ def quantity(metric: str, unit: str, value: float, *, censored: bool = False) ->
     if unit == "%" and 0 < value < 1:
         return f"{value:.2g} %"  # one decimal would say 0.0
     text = f"{format_value(value, unit)}{_SUFFIXES.get(metric, '')}"
-    text = text.replace(" us", " µs")
+    text = micro(text)
     return f"≥ {text}" if censored else text
 
 
@@ -269,7 +276,7 @@ def _extra_words(stream: Stream) -> list[str]:
         f"{stream.buffers}-page buffers": stream.buffers == "huge",
         "contiguous buffers": stream.buffers == "contiguous",
     }
-    return [words.replace(" us", " \N{MICRO SIGN}s") for words, there in found.items() if there]
+    return [micro(words) for words, there in found.items() if there]
 
 
 def parameter_words(parameters: Mapping[str, SweepValue]) -> str:

@@ -1,10 +1,15 @@
 """Pages in a browser: whole without script, sorted and filtered with it, readable by everybody."""
 
 import re
+import shutil
+import subprocess
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from tests.browser.conftest import Open
 from tests.browser.pages import KINDS
@@ -86,6 +91,54 @@ def test_a_page_prints_on_several_sheets(open_page: Open, kind: str) -> None:
     printed = open_page(kind).pdf(format="A4")
     assert printed.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 1
+
+
+def test_the_head_of_a_table_stands_on_every_sheet_that_it_reaches(
+    open_page: Open, tmp_path: Path
+) -> None:
+    tool = shutil.which("pdftotext")
+    if tool is None:
+        pytest.skip("pdftotext is not installed (apt-get install poppler-utils)")
+    file = tmp_path / "report.pdf"
+    open_page("report").pdf(path=file, format="A4")
+    text = subprocess.run(
+        [tool, "-layout", file, "-"], check=True, capture_output=True, timeout=60
+    ).stdout.decode()
+    sheets = text.split("\f")
+    rows = [bool(re.search(r"^ *\d{4} +[\d\u2013] +\w", sheet, re.MULTILINE)) for sheet in sheets]
+    heads = [bool(re.search(r"Cell +Repetition +Workload", sheet)) for sheet in sheets]
+    assert sum(rows) > 1
+    assert heads == rows
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_that_goes_on_beyond_its_box_has_a_shade_at_that_edge(
+    open_page: Open, scheme: str
+) -> None:
+    page = open_page("report", width=390, scheme=scheme, script=False)
+    box = page.locator(".scroll").first
+    box.scroll_into_view_if_needed()
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth + 50")
+    begin, middle, end = (_edges(page, box, share) for share in (0, 0.5, 1))
+    # (left, right): shaded where there is more, bare where the table ends
+    assert begin == (False, True)
+    assert middle == (True, True)
+    assert end == (True, False)
+
+
+def _edges(page: "Page", box: "Locator", share: float) -> tuple[bool, bool]:
+    """Scroll to this share and tell whether either edge differs from the bare ground."""
+    box.evaluate(
+        "(box, share) => { box.scrollLeft = share * (box.scrollWidth - box.clientWidth); }", share
+    )
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ground = np.array([int(part) for part in re.findall(r"\d+", colour)[:3]]) / 255
+    rows = imread(BytesIO(box.screenshot()))[100:-4, :, :3]  # below the caption
+
+    def shaded(column: int) -> bool:
+        return bool(np.abs(np.median(rows[:, column], axis=0) - ground).max() > 0.08)
+
+    return shaded(3), shaded(-4)
 
 
 @EVERY_KIND

@@ -8,7 +8,7 @@ from kvbench.measure.roles import Judgement, judge
 from kvbench.plan import Skipped
 from kvbench.report import html, text, view
 from kvbench.report.model import ReportView
-from kvbench.report.roles import card_views, margin_words
+from kvbench.report.roles import card_views, margin_words, verdict_words
 from kvbench.workload.roles import (
     CONTROLLER_KEYS,
     ControllerRequirement,
@@ -92,9 +92,20 @@ def test_the_headline_names_the_highest_level_and_counts_the_others_without_proj
 def test_projected_rows_are_counted_apart() -> None:
     one, two, three, _ = shown().cards[0].levels
     assert (one.score, one.projected_score) == ("1 met", "")
-    assert (two.score, two.chip.text) == ("1 missed, 1 not measurable", "missed")
+    assert (two.score, two.chip.text) == ("1 missed, 1 not in this run", "missed")
     assert (three.score, three.projected_score) == ("", "1 missed")
     assert three.only_projected
+
+
+def test_what_was_not_run_is_told_apart_from_what_cannot_be_measured_here() -> None:
+    judgement = judge(fast(), [a_card()], [])
+    row = judgement.roles[0].levels[1].rows[1]
+    assert (row.verdict, verdict_words(row)) == ("not measurable", "not in this run")
+    alien = replace(row, reason="too few I/Os: 20 beyond p99 are needed")
+    assert verdict_words(alien) == "not measurable here"
+    page = html.render(shown(None, judged.card([judged.requirement(), judged.requirement(ABSENT)])))
+    assert "not in this run</span>" in page
+    assert "not measurable" not in Page(page).text("table")
 
 
 def test_a_row_tells_limit_value_interval_margin_and_evidence() -> None:
@@ -147,7 +158,7 @@ def test_the_page_shows_the_cards_before_the_tables_and_why_on_demand() -> None:
 def test_every_verdict_of_the_page_is_a_word_and_not_a_colour_alone() -> None:
     page = Page(html.render(shown()))
     chips = sum("chip" in a.get("class", "").split() for a in page.named("span"))
-    words = [t for _, t in page.texts if t in ("met", "missed", "cannot say", "not measurable")]
+    words = [t for _, t in page.texts if t in ("met", "missed", "cannot say", "not in this run")]
     assert chips
     assert len(words) >= chips - 1
 

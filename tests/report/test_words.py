@@ -175,3 +175,10 @@ def test_a_long_name_is_cut_in_its_middle() -> None:
     assert short.startswith("aaa")
     assert short.endswith("zzz")
     assert words.short("plain") == "plain"
+
+
+def test_microseconds_of_stored_texts_have_the_sign_of_the_pages_and_names_keep_theirs() -> None:
+    assert words.micro("wakes in 133 us (C6), 84.2 us.") == "wakes in 133 µs (C6), 84.2 µs."
+    assert words.micro("about us; 5 users; 5us") == "about us; 5 users; 5us"
+    assert words.sentence("p99 of 84.2 us is too long") == "p99 of 84.2 µs is too long"
+    assert words.short("job 5 us") == "job 5 us"
