@@ -1,11 +1,13 @@
 """A drive's history -> HistoryView: everything that a reader sees, before any drawing.  Pure."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from math import log
 
+import msgspec
 from msgspec import Struct
 
-from kvbench.compare.model import Change
+from kvbench.compare.model import Change, Key
 from kvbench.gate.history import History, HistoryPoint, HistoryRun, HistorySeries
 from kvbench.measure.model import MeasuredRun
 from kvbench.report.compare_words import change_words, number_words, value_words
@@ -31,6 +33,7 @@ from kvbench.workload.schema import ROLES
 FIGURES_MAX = 150  # numbers that are drawn; all others keep their table
 POINTS_MAX = 2_500  # dots in all drawings of a page, each with the words that it says
 ROWS_MAX = 4_000  # values in all tables of a page
+ID_DIGITS = 10
 ROWS_MIN = 8  # of one number, whatever the number of numbers
 RUNS_NAMED_MAX = 4  # runs with a change, in the first line
 DOUBTS_MAX = 1  # beside one value; the report of its run has them all
@@ -55,7 +58,7 @@ def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True
         figures: without them nothing is prepared for drawing, which a terminal does not need.
     """
     series = _ordered(history, runs)
-    ids = {id(one): f"trend-{n}" for n, one in enumerate(series, start=1)}
+    ids = {id(one): _figure_id(one.key) for one in series}
     # What changed is drawn first, where there is no room for all.
     wanted = sorted(series, key=lambda one: not any(point.called for point in one.points))
     count = min(FIGURES_MAX, POINTS_MAX // max(1, len(history.runs))) if figures else 0
@@ -74,6 +77,12 @@ def build(history: History, runs: Sequence[MeasuredRun], *, figures: bool = True
         undrawn=len(series) - len(drawn) if figures else 0,
         method=_method(history),
     )
+
+
+def _figure_id(key: Key) -> str:
+    """Return a name that a number keeps, whatever else the runs have."""
+    digest = hashlib.sha256(msgspec.json.encode(key, order="sorted")).hexdigest()
+    return f"trend-{digest[:ID_DIGITS]}"
 
 
 def _ordered(history: History, runs: Sequence[MeasuredRun]) -> list[HistorySeries]:
@@ -401,8 +410,10 @@ def _method(history: History) -> tuple[tuple[str, str], ...]:
     return (
         (
             "The drive",
-            "It is known by its serial; a path or a slot says nothing. A run that was stored "
-            "redacted is found by the form that the serial has there.",
+            "It is known by its serial, and two namespaces or partitions of it are two targets; "
+            "without a serial by its world-wide name; a file by inode, file system and the CPU of "
+            "its machine. A path or a slot says nothing. A run that was stored redacted is found "
+            "by the form that the serial has there.",
         ),
         (
             "What is held against what",

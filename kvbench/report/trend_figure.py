@@ -1,5 +1,6 @@
 """TrendPanel -> SVG: one small drawing of a metric over the runs of a drive."""
 
+import re
 from collections.abc import Iterator, Sequence
 from math import nan
 from typing import Any
@@ -18,6 +19,8 @@ WIDTH_IN, HEIGHT_IN = 3.3, 1.75
 LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.66, 0.12, 0.24, 0.36
 SHARE_MIN = 0.12  # of the median, either side: what is smaller looks as small as it is
 RUN_TICKS_MAX = 8
+NAME_CHARS_MAX = 60
+_UNFIT = re.compile(r"[^a-z0-9]+")
 CHARACTER_IN = 0.08  # of a firmware's name
 LINE, GREY = PALETTE[0], PALETTE[6]
 CALLED = {"WORSE": ("v", PALETTE[1]), "BETTER": ("^", PALETTE[2])}
@@ -29,10 +32,11 @@ def draw_trend(panel: TrendPanel, figure_id: str) -> str:
 
 
 def trend_pngs(view: HistoryView) -> Iterator[tuple[str, bytes]]:
-    """Yield (file name, PNG) for each number that is drawn; the names are those of the page."""
+    """Yield (file name, PNG) for each number that is drawn; a number keeps its name."""
     for trend in trends_of(view):
         if trend.panel is not None:
-            yield f"{trend.figure_id}.png", _png(trend.panel)
+            words = _UNFIT.sub("-", trend.panel.title.lower()).strip("-")[:NAME_CHARS_MAX]
+            yield f"{words}-{trend.figure_id}.png", _png(trend.panel)
 
 
 def _png(panel: TrendPanel) -> bytes:

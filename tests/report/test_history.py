@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -298,12 +299,23 @@ def test_ranges_and_rules_are_one_path_each_whatever_the_number_of_runs(large: H
 def test_each_drawing_is_a_png_with_its_title_and_its_mark(view: HistoryView) -> None:
     pngs = dict(trend_pngs(view))
     drawn = [trend for trend in trends_of(view) if trend.panel is not None]
-    assert list(pngs) == [f"{trend.figure_id}.png" for trend in drawn]
-    for trend in drawn:
-        png = pngs[f"{trend.figure_id}.png"]
+    assert len(pngs) == len(drawn)
+    for trend, (name, png) in zip(drawn, pngs.items(), strict=True):
+        assert re.fullmatch(r"[a-z0-9-]+\.png", name)
+        assert name.endswith(f"-{trend.figure_id}.png")
         assert png.startswith(b"\x89PNG\r\n")
         assert trend.panel is not None
         assert trend.panel.title.encode("latin-1", "replace") in png
+
+
+def test_a_number_keeps_its_place_in_the_page_when_others_come(view: HistoryView) -> None:
+    found = history(RUNS)
+    part = replace(found, series=found.series[1::2])
+    ids = {trend.figure_id for trend in trends_of(view)}
+    assert len(ids) == len(found.series)
+    fewer = [t.figure_id for t in trends_of(history_view.build(part, RUNS, figures=False))]
+    assert len(fewer) == len(part.series)
+    assert set(fewer) <= ids
 
 
 def test_markdown_has_the_verdict_the_changes_and_both_ends_of_every_number(
