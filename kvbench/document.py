@@ -148,6 +148,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def printable(text: str) -> str:
     """Return ``text`` with every control, format and line-separating character as "?"."""
+    if text.isprintable():  # nearly every text, and it has none of these
+        return text
     return "".join("?" if _unprintable(character) else character for character in text)
 
 

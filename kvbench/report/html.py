@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -48,8 +49,11 @@ def figures_of(view: ReportView) -> list[Figure]:
     return figures
 
 
+@cache
 def environment() -> Environment:
     """Return what renders the templates of this folder: everything is escaped.
+
+    There is one, which compiles each template once.
 
     A template that puts ``script`` into a page allows that text alone, by ``script_policy``.
     """
