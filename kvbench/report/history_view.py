@@ -301,11 +301,15 @@ def _trend(history: History, series: HistorySeries, room: _Room) -> TrendView:
 
 
 def _in_room(points: Sequence[HistoryPoint], rows: int) -> list[HistoryPoint]:
-    """Return the points that a table shows, in their order: changes, the first, the newest."""
+    """Return the points that a table shows, in their order.
+
+    The first and the newest, what changed and what it was held against, then the newer ones.
+    """
     if len(points) <= rows:
         return list(points)
-    called = [point for point in points if point.called][-(rows - 2) :]
+    called = [point for point in points if point.called][-((rows - 2) // 2) :]
     kept = {point.run for point in (points[0], points[-1], *called)}
+    kept |= {point.against for point in called if point.against is not None}
     for point in reversed(points):
         if len(kept) == rows:
             break

@@ -279,7 +279,7 @@ def test_a_table_without_room_keeps_the_first_the_newest_and_what_changed(
         assert {1, 50} <= set(numbers)
         if any(row.called for row in trend.values):
             called += 1
-            assert 26 in numbers
+            assert {25, 26} <= set(numbers)
     assert called
     assert "left out, for want of room" in source
 
