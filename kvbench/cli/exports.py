@@ -62,8 +62,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """How a verb makes each of its outputs; each is made only when it is wanted.
 
     ``text`` ends with its newline.  ``json`` gets the files that were written.  ``figures`` yields
-    the name and the bytes of each PNG file.  ``told_beside``: which files were written is told on
-    stderr even where stdout has only the text.
+    the name and the bytes of each PNG file.  ``is_verdict``: its files take the place of older
+    verdicts, so they are written before anything is printed, and told on stderr.
     """
 
     text: Text
@@ -74,7 +74,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     markdown: Text | None = None
     sheets: "Callable[[], Sequence[Sheet]] | None" = None
     figures: Callable[[], Iterable[tuple[str, bytes]]] | None = None
-    told_beside: bool = False
+    is_verdict: bool = False
 
 
 def add_export_arguments(
@@ -170,17 +170,27 @@ def _check_figures(folder: Path, kept: Sequence[Path]) -> None:
 def give(answer: Answer, exports: Exports, *, as_json: bool) -> None:
     """Print the answer, write what was asked for, and say which files that were.
 
-    The text comes first: a folder that is full must not hide what is known.
+    A folder that is full does not hide what is known.
     """
+    if answer.is_verdict:
+        try:
+            files = write_exports(answer, exports)
+        finally:
+            _print(answer, exports, as_json=as_json)
+    else:
+        _print(answer, exports, as_json=as_json)
+        files = write_exports(answer, exports)
+    if as_json:
+        output.print_json(answer.json(files))
+    else:
+        output.tell_files(files, beside=exports.to_stdout or answer.is_verdict)
+
+
+def _print(answer: Answer, exports: Exports, *, as_json: bool) -> None:
     if exports.to_stdout and answer.markdown is not None:
         print_markdown(answer.markdown())
     elif not as_json:
         output.print_answer(answer.text().removesuffix("\n"))
-    files = write_exports(answer, exports)
-    if as_json:
-        output.print_json(answer.json(files))
-    else:
-        output.tell_files(files, beside=exports.to_stdout or answer.told_beside)
 
 
 def write_exports(answer: Answer, exports: Exports) -> list[Path]:

@@ -177,7 +177,7 @@ def answer(
         html=lambda: _page(gate, _command(arguments, folders)),
         markdown=lambda: markdown_pages.of_gate(gate),
         sheets=lambda: compare_sheets.of_gate(gate),
-        told_beside=True,
+        is_verdict=True,
     )
     give(made, exports, as_json=arguments.json)
     return int(code)

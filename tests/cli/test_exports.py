@@ -4,7 +4,7 @@ import io
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -320,3 +320,17 @@ def test_every_text_fits_100_columns_and_a_terminal_of_ascii(
     for line in text.splitlines():
         assert line.isprintable()
         assert width(line) <= 100, line
+
+
+def test_a_verdict_is_in_its_files_even_where_its_text_cannot_be_printed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = tmp_path / "gate.md"
+    answer.write_text("**PASS**: all\n")
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert call(store, "gate", "--markdown", str(answer)) == ExitCode.ENVIRONMENT
+        monkeypatch.undo()
+        with suppress(OSError):
+            full.close()
+    assert answer.read_text().startswith("**UNCLEAR**")
