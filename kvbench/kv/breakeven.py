@@ -1,6 +1,7 @@
 """Reload or recompute: prefill time against measured request times.  Pure.
 
-Reloading a prompt's KV cache beats recomputing it above the bandwidth ``BW* = bytes / prefill``.
+Reloading a prompt's KV cache beats recomputing it above the bandwidth
+``BW* = bytes / (prefill - overhead)``; where the overhead alone takes as long, it never does.
 KV grows with the length and prefill a little faster, because attention is quadratic; but a short
 prompt also has a fixed cost.  So BW* rises and then falls, and the lengths where reloading wins
 may be none, all, or an interval: they are searched for, never assumed.
@@ -52,12 +53,15 @@ class Requests(Struct, frozen=True, kw_only=True):
 
 
 class BreakEvenRow(Struct, frozen=True, kw_only=True):
-    """One length of prompt.  ``reload_s`` is None when nothing was measured to reload with."""
+    """One length of prompt.  ``reload_s`` is None when nothing was measured to reload with.
+
+    ``bandwidth_needed_bytes_per_s`` is None where no bandwidth is enough.
+    """
 
     tokens: int
     kv_bytes: int
     prefill_s: float
-    bandwidth_needed_bytes_per_s: float
+    bandwidth_needed_bytes_per_s: float | None
     reload_s: float | None
 
     @property
@@ -90,15 +94,30 @@ def break_even_bandwidth(kv_bytes: int, prefill_s: float) -> float:
     return kv_bytes / prefill_s
 
 
+def bandwidth_needed(kv_bytes: int, prefill_s: float, *, overhead_s: float = 0.0) -> float | None:
+    """Return BW* where a reload also takes ``overhead_s``; None where that is all of the prefill.
+
+    Raises:
+        UsageError: the prefill takes no time.
+    """
+    if 0 < prefill_s <= overhead_s:
+        return None
+    return break_even_bandwidth(kv_bytes, prefill_s - overhead_s)
+
+
 def reload_s(kv_bytes: int, requests: Requests, *, overhead_s: float = 0.0) -> float:
     """Return the time to read ``kv_bytes``: whole requests, ``in_flight`` at a time, one by one.
 
-    With the p99 of a request for each of them the result is an upper bound, not the p99 of a
-    reload: not all requests of one reload are slow at once.
+    A last round that is not full takes as long as a full one, because that is what was measured.
+    With the p99 of a request for each of them the result is neither the p99 of a reload nor a
+    bound of it: not all of its requests are slow at once, but one in a hundred is slower.
     """
-    count = -(-kv_bytes // requests.request_bytes)
-    rounds = -(-count // requests.in_flight)
+    rounds = -(-_count(kv_bytes, requests) // requests.in_flight)
     return overhead_s + rounds * requests.seconds
+
+
+def _count(kv_bytes: int, requests: Requests) -> int:
+    return -(-kv_bytes // requests.request_bytes)
 
 
 def break_even_rows(
@@ -121,7 +140,7 @@ def break_even_rows(
                 tokens=tokens,
                 kv_bytes=size,
                 prefill_s=seconds,
-                bandwidth_needed_bytes_per_s=break_even_bandwidth(size, seconds),
+                bandwidth_needed_bytes_per_s=bandwidth_needed(size, seconds, overhead_s=overhead_s),
                 reload_s=reload_s(size, requests, overhead_s=overhead_s) if requests else None,
             )
         )
@@ -163,14 +182,16 @@ def users_at_once(
     """Return how many users may reload at the same moment, all within ``ttft_s``.
 
     Each needs the time of a lone reload at least, and all share the drive's bandwidth, as
-    measured with many requests at once.  0 when even one is too slow.  ``overhead_s`` is each
-    user's own and not the drive's (scheduling, copying, the prefill of what is new).
+    measured with many requests at once, for whole requests: a last one that is partly needed is
+    read whole.  0 when even one is too slow.  ``overhead_s`` is each user's own and not the
+    drive's (scheduling, copying, the prefill of what is new).
     """
     if not 0 < drive_bytes_per_s < float("inf"):
         raise UsageError(f"a drive's bandwidth must be above 0, not {drive_bytes_per_s}")
     if reload_s(kv_bytes, requests, overhead_s=overhead_s) > ttft_s:
         return 0
-    shared = int((ttft_s - overhead_s) * drive_bytes_per_s // max(1, kv_bytes))
+    read_bytes = _count(kv_bytes, requests) * requests.request_bytes
+    shared = int((ttft_s - overhead_s) * drive_bytes_per_s // max(1, read_bytes))
     return max(1, shared)
 
 

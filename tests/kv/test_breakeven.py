@@ -11,6 +11,7 @@ from kvbench.kv.breakeven import (
     CONTEXTS,
     Interval,
     Requests,
+    bandwidth_needed,
     break_even_bandwidth,
     break_even_rows,
     reload_s,
@@ -125,6 +126,20 @@ def test_more_in_flight_at_the_same_time_is_never_slower(
     assert reload_s(size, many) <= reload_s(size, one)
 
 
+def test_what_a_reload_takes_beside_its_reads_raises_the_bandwidth_needed() -> None:
+    size = 1 << 30
+    needed = bandwidth_needed(size, 0.3, overhead_s=0.2)
+    assert needed is not None
+    assert needed == pytest.approx(size / 0.1)
+    assert bandwidth_needed(size, 0.3) == break_even_bandwidth(size, 0.3)
+    for rate in (0.99 * needed, 1.01 * needed):
+        one = Requests(request_bytes=size, request_s=size / rate)
+        assert (reload_s(size, one, overhead_s=0.2) < 0.3) == (rate > needed)
+    assert bandwidth_needed(size, 0.2, overhead_s=0.2) is None
+    (row,) = break_even_rows(lambda _: size, lambda _: 0.1, None, overhead_s=0.2, contexts=(1024,))
+    assert row.bandwidth_needed_bytes_per_s is None
+
+
 def test_reloading_may_win_always_never_above_below_or_between() -> None:
     def linear(tokens: int) -> float:
         return float(tokens)
@@ -179,6 +194,15 @@ def test_users_share_the_drive_and_each_needs_a_lone_reload() -> None:
     assert users_at_once(1000, requests, 40_000, 1.0, **at) == 40
     assert users_at_once(1000, requests, 40_000, 1.0, overhead_s=0.5) == 20
     assert users_at_once(1000, requests, 5_000, 0.1, **at) == 1  # the drive alone says 0.5
+
+
+def test_users_read_whole_requests() -> None:
+    requests = Requests(request_bytes=126 * MIB, request_s=0.05, in_flight=8)
+    rate = requests.bandwidth_bytes_per_s
+    users = users_at_once(130 * MIB, requests, rate, 2.0, overhead_s=0.0)
+    read = 2 * 126 * MIB  # of which 130 MiB are needed
+    assert users == 160
+    assert users * read / rate <= 2.0 < (users + 1) * read / rate
 
 
 def test_a_high_overhead_leaves_no_user() -> None:
