@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,23 @@ def kvbench(
         timeout=timeout_s,
         check=False,
     )
+
+
+@contextmanager
+def started(*arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A kvbench in the background, killed and reaped at the end whatever happened."""
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate(timeout=30)

@@ -18,7 +18,7 @@ from kvbench.report.model import ReportView
 from kvbench.store import layout
 from kvbench.store.read import read_run
 from tests import direct_io
-from tests.cli.program import ENVIRONMENT, SMALL, command, needs_fio
+from tests.cli.program import SMALL, needs_fio, started
 from tests.cli.test_history import stored
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -72,24 +72,11 @@ def test_a_run_that_is_stopped_while_its_report_is_written_is_whole(tmp_path: Pa
     if not direct_io.works(probe):
         pytest.skip(f"{tmp_path} does not support O_DIRECT")
     arguments = ("run", "--workload", SMALL, "--span", "16MiB", "--repetitions", "1")
-    with subprocess.Popen(
-        command(*arguments),
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            run = wait_for_the_end(tmp_path, process)
-            assert not (run / layout.REPORT_FILE).exists()
-            process.send_signal(signal.SIGTERM)
-            said, errors = process.communicate(timeout=90)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+    with started(*arguments, cwd=tmp_path) as process:
+        run = wait_for_the_end(tmp_path, process)
+        assert not (run / layout.REPORT_FILE).exists()
+        process.send_signal(signal.SIGTERM)
+        said, errors = process.communicate(timeout=90)
     archive = read_run(run)
     assert archive.end is not None
     assert archive.end.end == "complete"

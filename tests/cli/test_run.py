@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,16 @@ from kvbench.store.redact import NAMING_FACTS, SECRET_CHARS_MIN
 from kvbench.units import MIB
 from kvbench.workload.roles import CONTROLLER_KEYS
 from tests import direct_io
-from tests.cli.program import ENVIRONMENT, LONG, SMALL, WRITES, command, kvbench, needs_fio
+from tests.cli.program import (
+    ENVIRONMENT,
+    LONG,
+    SMALL,
+    WRITES,
+    command,
+    kvbench,
+    needs_fio,
+    started,
+)
 from tests.host.loops import fingerprint
 
 RUN_SMALL = ("run", "--workload", SMALL, "--span", "64MiB")
@@ -169,26 +177,6 @@ def wait_for(pattern: Path, seconds: float = 30) -> None:
     while not glob.glob(str(pattern)):  # noqa: PTH207 - Path.glob wants a folder without wildcards
         assert time.monotonic() < deadline, f"{pattern} did not appear"
         time.sleep(0.05)
-
-
-@contextmanager
-def started(*arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """A kvbench in the background, killed and reaped at the end whatever happened."""
-    with subprocess.Popen(
-        command(*arguments),
-        cwd=cwd,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate(timeout=30)
 
 
 @pytest.fixture
