@@ -101,9 +101,9 @@ def _reloads(run: "MeasuredRun", workload: str | None) -> "Reloads":
             hint=printable(suggestion(workload, names)),
         )
     reloads = find_reloads(run, workload)
-    if any(point.p50.value is not None for point in reloads.points):
+    if any(point.mean.value is not None for point in reloads.points):
         return reloads
-    reasons = {f"{p.workload}: {p.stream.name}: {p.p50.reason}": None for p in reloads.points}
+    reasons = {f"{p.workload}: {p.stream.name}: {p.mean.reason}": None for p in reloads.points}
     reasons |= {f"{o.workload}: {o.stream}: {o.reason}": None for o in reloads.left_out}
     told = "; ".join(brief(reason) for reason in list(reasons)[:REASONS_SHOWN])
     if len(reasons) > REASONS_SHOWN:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from kvbench.measure.breakeven import PERCENTILES, Winner
+from kvbench.measure.breakeven import PACES, Winner
 from kvbench.measure.reload import Figure
 from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, winning_words
 from kvbench.report.words import DASH, micro, quantity, sentence, short, spread
@@ -84,8 +84,9 @@ def _model(answer: Answer) -> Iterator[str]:
     overhead = f", and {format_time(answer.overhead_s)} of overhead" if answer.overhead_s else ""
     yield from _wrapped(
         "Model: a context of B bytes is ceil(B / request bytes) requests of a size that was "
-        f"measured, so many in flight at a time, one round after the other{overhead}. p50: every "
-        "request takes the median time. p99: every request is as slow as the 99th percentile one, "
+        f"measured, so many in flight at a time, one round after the other{overhead}. Mean: every "
+        "request takes the mean time, as many in turn do (requests in flight over requests per "
+        "second). p99: every request is as slow as the 99th percentile one, "
         "which is an upper bound and not the p99 of a reload. Take the point that has as many "
         "requests in flight as your software has for one context."
     )
@@ -93,7 +94,7 @@ def _model(answer: Answer) -> Iterator[str]:
         yield from _wrapped("unclear: the reload lies inside the range of the estimate.")
     if answer.ttft_s is not None:
         yield from _wrapped(
-            f"Users: how many may reload at once within {format_time(answer.ttft_s)}, at p50, "
+            f"Users: how many may reload at once within {format_time(answer.ttft_s)}, at the mean, "
             "sharing the bandwidth that was measured in the same point."
         )
 
@@ -114,17 +115,18 @@ def _point(answer: Answer, point: PointAnswer) -> Iterator[str]:
         "  ",
         first="  ",
     )
+    yield from _wrapped(f"mean {_figure('mean', point.mean)}", "    ", first="  ")
     yield from _wrapped(f"p50 {_figure('p50', point.p50)}", "    ", first="  ")
     yield from _wrapped(f"p99 {_figure('p99', point.p99)}", "    ", first="  ")
     yield from _wrapped(f"bandwidth {_figure('', point.bandwidth)}", "    ", first="  ")
     yield from _wrapped(_count(point), "    ", first="  ")
     for doubt in point.doubts:
         yield from _wrapped(f"! {sentence(doubt)}", "    ", first="  ")
-    if point.p50.value is None and point.p99.value is None:
+    if point.mean.value is None and point.p99.value is None:
         return
     yield from _table(_reload_rows(answer, point))
-    for percentile in PERCENTILES:
-        yield from _wrapped(winning_words(answer, point, percentile), "    ", first="  ")
+    for pace in PACES:
+        yield from _wrapped(winning_words(answer, point, pace), "    ", first="  ")
 
 
 def _count(point: PointAnswer) -> str:
@@ -149,16 +151,16 @@ def _figure(percentile: str, figure: Figure) -> str:
 
 def _reload_rows(answer: Answer, point: PointAnswer) -> list[tuple[str, ...]]:
     with_users = answer.ttft_s is not None
-    head = ("context", "requests", "reload p50", "reload p99", "wins at p50", "wins at p99")
+    head = ("context", "requests", "reload mean", "reload p99", "wins at mean", "wins at p99")
     rows: list[tuple[str, ...]] = [(*head, "users") if with_users else head]
     for row in point.reloads:
         users = NOT_MEASURED if row.users is None else f"{row.users:,}"
         cells = (
             f"{row.tokens:,}",
             f"{row.requests:,}",
-            _time(row.reload_p50_s),
+            _time(row.reload_mean_s),
             _time(row.reload_p99_s),
-            _wins(row.winner_p50),
+            _wins(row.winner_mean),
             _wins(row.winner_p99),
         )
         rows.append((*cells, users) if with_users else cells)

@@ -22,11 +22,11 @@ from kvbench.kv.breakeven import (
 from kvbench.kv.prefill import Basis, Prefill
 from kvbench.measure.reload import Figure, ReloadPoint
 
-Percentile = Literal["p50", "p99"]
+Pace = Literal["mean", "p99"]
 Bound = Literal["estimate", "low", "high"]
 Winner = Literal["reload", "recompute", "unclear"]
 
-PERCENTILES: tuple[Percentile, ...] = ("p50", "p99")
+PACES: tuple[Pace, ...] = ("mean", "p99")
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -63,20 +63,20 @@ class ContextReload(Struct, frozen=True, kw_only=True):
 
     tokens: int
     requests: int
-    reload_p50_s: float | None
+    reload_mean_s: float | None
     reload_p99_s: float | None
-    winner_p50: Winner | None
+    winner_mean: Winner | None
     winner_p99: Winner | None
     users: int | None
 
 
 class Winning(Struct, frozen=True, kw_only=True):
-    """The lengths at which reloading wins, with every request at one percentile.
+    """The lengths at which reloading wins, with every request at one pace.
 
     ``prefill`` says which end of the estimate is compared with.  None: not measured.
     """
 
-    percentile: Percentile
+    pace: Pace
     prefill: Bound
     intervals: tuple[Interval, ...] | None
 
@@ -108,22 +108,22 @@ def reloads_of(
     question: Question, point: ReloadPoint, contexts: Sequence[Context]
 ) -> tuple[ContextReload, ...]:
     """Return the reload of each of ``contexts`` by the requests of ``point``."""
-    half, slow = _requests(point, point.p50), _requests(point, point.p99)
+    usual, slow = _requests(point, point.mean), _requests(point, point.p99)
     rows = []
     for context in contexts:
-        at_p50, at_p99 = (
+        at_mean, at_p99 = (
             reload_s(context.kv_bytes, r, overhead_s=question.overhead_s) if r else None
-            for r in (half, slow)
+            for r in (usual, slow)
         )
         rows.append(
             ContextReload(
                 tokens=context.tokens,
                 requests=-(-context.kv_bytes // point.request_bytes),
-                reload_p50_s=at_p50,
+                reload_mean_s=at_mean,
                 reload_p99_s=at_p99,
-                winner_p50=_winner(at_p50, context),
+                winner_mean=_winner(at_mean, context),
                 winner_p99=_winner(at_p99, context),
-                users=_users(question, context.kv_bytes, half, point.bandwidth),
+                users=_users(question, context.kv_bytes, usual, point.bandwidth),
             )
         )
     return tuple(rows)
@@ -143,11 +143,11 @@ def winning_of(
         bounds["low"] = lambda n: question.prefill(n).low_s
         bounds["high"] = lambda n: question.prefill(n).high_s
     found = []
-    for percentile in PERCENTILES:
-        requests = _requests(point, point.p50 if percentile == "p50" else point.p99)
+    for pace in PACES:
+        requests = _requests(point, point.mean if pace == "mean" else point.p99)
         for bound, seconds in bounds.items():
             intervals = _intervals(question, requests, seconds, contexts)
-            found.append(Winning(percentile=percentile, prefill=bound, intervals=intervals))
+            found.append(Winning(pace=pace, prefill=bound, intervals=intervals))
     return tuple(found)
 
 

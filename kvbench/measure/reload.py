@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.metrics import METRICS
@@ -62,6 +63,21 @@ class ReloadPoint(Struct, frozen=True, kw_only=True):
     request_count: int
     excluded: int
     doubts: tuple[str, ...]
+
+    @property
+    def mean(self) -> Figure:
+        """The mean time of a request, in which it makes room for the next.
+
+        So many in flight over so many per second (Little's law); many requests in turn take so
+        long each, where their median would leave out the tail.  It follows from the bandwidth, so
+        that both say the same of a reload.
+        """
+        rate = self.bandwidth
+        if rate.value is None:
+            return _none("s", rate.reason)
+        in_flight_bytes = self.request_bytes * self.in_flight
+        low, high = (in_flight_bytes / b if b else None for b in (rate.high, rate.low))
+        return replace(rate, value=in_flight_bytes / rate.value, low=low, high=high, unit="s")
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from kvbench.plan.model import (
     TargetSpec,
     Unsupported,
 )
-from kvbench.plan.place import ALIGN_BYTES, UNITS_PER_JOB_MIN, min_target_bytes
+from kvbench.plan.place import ALIGN_BYTES, SPANS_END, UNITS_PER_JOB_MIN, min_target_bytes
 from kvbench.plan.stored import check_stored
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "CELL_ID",
     "CELL_OVERHEAD_S",
     "INTERVAL_REPETITIONS_MIN",
+    "SPANS_END",
     "UNITS_PER_JOB_MIN",
     "Cell",
     "CellLoad",

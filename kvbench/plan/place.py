@@ -12,6 +12,7 @@ from kvbench.workload.sweep import points
 
 UNITS_PER_JOB_MIN = 1  # less, and a submitter has nothing to read
 UNITS_PER_JOB = 8  # with fewer blocks or chunks per submitter the same ones come again and again
+SPANS_END = "spans end at"  # how the sentence on a sweep that was cut short begins
 ALIGN_BYTES = MIB  # spans start and end on this, so that no LBA size and no file system minds
 
 
@@ -37,7 +38,7 @@ def fit(workload: Workload, span_bytes: int) -> tuple[Workload, tuple[Scaled, ..
             cut = _cut(axis, _part_bytes(streams[axis.stream], span_bytes))
             if cut != axis:
                 largest = format_size(int(cut.values[-1]))
-                told.append(f"spans end at {largest}, which is all that the target has")
+                told.append(f"{SPANS_END} {largest}, which is all that the target has")
             sweep.append(cut)
         else:
             sweep.append(axis)

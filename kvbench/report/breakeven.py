@@ -11,7 +11,7 @@ from kvbench.kv.breakeven import Interval
 from kvbench.measure.breakeven import (
     Context,
     ContextReload,
-    Percentile,
+    Pace,
     Question,
     Winning,
     contexts_of,
@@ -57,6 +57,7 @@ class PointAnswer(Struct, frozen=True, kw_only=True):
     request_bytes: int
     request_tokens: float
     in_flight: int
+    mean: Figure
     p50: Figure
     p99: Figure
     bandwidth: Figure
@@ -121,18 +122,19 @@ class Answer(Struct, frozen=True, kw_only=True):
         )
 
 
-def winning_words(answer: Answer, point: PointAnswer, percentile: Percentile) -> str:
-    """Return at which lengths reloading wins: ``at p50 reloading wins from 9,000 tokens on``."""
-    found = [w for w in point.winning if w.percentile == percentile]
+def winning_words(answer: Answer, point: PointAnswer, pace: Pace) -> str:
+    """Return where reloading wins: ``at the mean reloading wins from 9,000 tokens on``."""
+    found = [w for w in point.winning if w.pace == pace]
+    at = "at the mean" if pace == "mean" else f"at {pace}"
     ends = f"{answer.contexts[0].tokens:,} to {answer.contexts[-1].tokens:,} tokens"
     texts = []
     for winning in found:
         if winning.intervals is None:
-            return f"at {percentile} reloading was {NOT_MEASURED}"
+            return f"{at} reloading was {NOT_MEASURED}"
         where = _intervals(winning.intervals, ends)
         estimate = "" if winning.prefill == "estimate" else f"by the {winning.prefill} estimate "
         texts.append(f"{estimate}{where}")
-    return f"at {percentile} reloading wins {'; '.join(texts)}"
+    return f"{at} reloading wins {'; '.join(texts)}"
 
 
 def _point_answer(
@@ -150,6 +152,7 @@ def _point_answer(
         request_bytes=point.request_bytes,
         request_tokens=point.request_bytes / bytes_per_token,
         in_flight=point.in_flight,
+        mean=point.mean,
         p50=point.p50,
         p99=point.p99,
         bandwidth=point.bandwidth,

@@ -8,7 +8,7 @@ software does when there is any, else of probes.
 from collections.abc import Iterator, Sequence
 
 from kvbench.errors import UsageError
-from kvbench.measure.breakeven import PERCENTILES
+from kvbench.measure.breakeven import PACES, Pace
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.reload import Figure as Number
 from kvbench.measure.reload import find_reloads
@@ -39,7 +39,7 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
     if subject is None:
         return None
     reloads = find_reloads(run)
-    if not any(point.p50.value is not None for point in reloads.points):
+    if not any(point.mean.value is not None for point in reloads.points):
         return ReloadView(words=(NOTHING,), figure=None, tables=(), lines=(NOTHING,))
     try:
         answer = Answer.of(run, reloads, subject)
@@ -82,10 +82,10 @@ def _head(answer: Answer, subject: Subject) -> str:
 
 
 def _both(answer: Answer, point: PointAnswer) -> str:
-    """Return the measured bandwidth and where reloading wins, at p50 and at p99."""
+    """Return the measured bandwidth and where reloading wins, at the mean and at p99."""
     rate = point.bandwidth.value
     has = [] if rate is None else [format_bandwidth(rate)]
-    return "; ".join([*has, *(winning_words(answer, point, p) for p in PERCENTILES)])
+    return "; ".join([*has, *(winning_words(answer, point, p) for p in PACES)])
 
 
 def _notes(answer: Answer) -> Iterator[str]:
@@ -95,14 +95,15 @@ def _notes(answer: Answer) -> Iterator[str]:
             yield f"Recompute: {note}."
     yield (
         "A context of B bytes is ceil(B / request bytes) requests, so many in flight at a time, "
-        "one round after the other. p50: every request takes the median time, which is too quick "
-        "where there is a tail, as many in turn take their mean. p99: every request "
-        "is as slow as the 99th percentile one, an upper bound and not the p99 of a reload."
+        "one round after the other. Mean: every request takes the mean time, as many in turn do: "
+        "requests in flight over requests per second, so that the reload and the bandwidth agree. "
+        "p99: every request is as slow as the 99th percentile one, an upper bound and not the p99 "
+        "of a reload."
     )
     if answer.ttft_s is not None:
         yield (
-            f"Users: how many may reload at once within {_time(answer.ttft_s)}, at p50, sharing "
-            "the bandwidth that was measured in the same point."
+            f"Users: how many may reload at once within {_time(answer.ttft_s)}, at the mean, "
+            "sharing the bandwidth that was measured in the same point."
         )
     else:
         yield "Users within a budget: `kvbench report RUN --ttft-ms Y` tells how many."
@@ -110,7 +111,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 def _chosen(answer: Answer) -> list[PointAnswer]:
     """Return the points to draw, in the order of the plan."""
-    known = [p for p in answer.points if p.p50.value is not None]
+    known = [p for p in answer.points if p.mean.value is not None]
     software = [p for p in known if p.evidence in ("shipping", "trace")] or known
     by_itself = [p for p in software if not p.others] or software
     workloads: dict[str, list[PointAnswer]] = {}
@@ -118,7 +119,7 @@ def _chosen(answer: Answer) -> list[PointAnswer]:
         workloads.setdefault(point.workload, []).append(point)
     fewest = [min(own, key=lambda p: p.in_flight) for own in workloads.values()]
     quickest = [
-        min(own, key=lambda p: p.reloads[-1].reload_p50_s or 0.0) for own in workloads.values()
+        min(own, key=lambda p: p.reloads[-1].reload_mean_s or 0.0) for own in workloads.values()
     ]
     wanted: list[PointAnswer] = []
     for point in (*fewest, *quickest):
@@ -163,6 +164,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
     series = [computed]
     rules: list[Rule] = []
     for colour, point in enumerate(drawn):
+        usual = [row.reload_mean_s or 0.0 for row in point.reloads]
         slow = [row.reload_p99_s for row in point.reloads]
         series.append(
             LineSeries(
@@ -170,8 +172,11 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
                 colour=colour,
                 variant=0,
                 x=tokens,
-                median=tuple(row.reload_p50_s or 0.0 for row in point.reloads),
-                high=tuple(s for s in slow if s is not None) if None not in slow else (),
+                median=tuple(usual),
+                # A few very slow requests may lift the mean above the p99.
+                high=tuple(max(s or 0.0, m) for s, m in zip(slow, usual, strict=True))
+                if None not in slow
+                else (),
             )
         )
         rules += _crossings(answer, point, colour)
@@ -182,7 +187,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
         title=f"Reload or recompute: {name}",
         question="From which length of context on is it faster to read the KV cache than to "
         "compute it again?",
-        how_to_read="Solid: every request of the reload at its median time; the band reaches up to "
+        how_to_read="Solid: typical, every request at the mean; the band reaches up to "
         f"every request at its p99{extra}. A vertical line marks where the winner changes. "
         f"{len(drawn)} of {len(answer.points)} points are drawn: of each workload the one with the "
         "fewest requests in flight, then the quickest; what software does before probes.",
@@ -193,7 +198,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
                     [
                         *(_describe(one) for one in series),
                         *(f"{rule.label}." for rule in rules),
-                        *(f"{winning_words(answer, p, 'p50')}." for p in drawn),
+                        *(f"{winning_words(answer, p, 'mean')}." for p in drawn),
                     ]
                 ),
                 x_label="context (tokens)",
@@ -214,9 +219,9 @@ def _estimated(answer: Answer) -> bool:
 
 
 def _crossings(answer: Answer, point: PointAnswer, colour: int) -> Iterator[Rule]:
-    """Yield the lengths at which the winner changes, with every request at its median."""
+    """Yield the lengths at which the winner changes, with every request at its mean."""
     for winning in point.winning:
-        if (winning.percentile, winning.prefill) != ("p50", "estimate"):
+        if (winning.pace, winning.prefill) != ("mean", "estimate"):
             continue
         for interval in (winning.intervals or ())[-1:]:  # before it there may be a staircase
             ends = (
@@ -252,10 +257,11 @@ def _points_table(answer: Answer) -> PlainTable:
         row = [
             _label(answer, point),
             request,
+            _number("latency_mean", point.mean),
             _number("latency_p50", point.p50),
             _number("latency_p99", point.p99),
             _number("bandwidth", point.bandwidth),
-            *(_where(answer, point, percentile) for percentile in ("p50", "p99")),
+            *(_where(answer, point, pace) for pace in PACES),
         ]
         by_tokens = {r.tokens: r.users for r in point.reloads}
         for tokens in users:
@@ -267,10 +273,11 @@ def _points_table(answer: Answer) -> PlainTable:
         head=(
             "point",
             "request",
+            "request mean",
             "request p50",
             "request p99",
             "bandwidth",
-            "reload wins, at p50",
+            "reload wins, at the mean",
             "reload wins, at p99",
             *(f"users at {tokens // 1024}k" for tokens in users),
         ),
@@ -278,8 +285,8 @@ def _points_table(answer: Answer) -> PlainTable:
     )
 
 
-def _where(answer: Answer, point: PointAnswer, percentile: str) -> str:
-    words = winning_words(answer, point, "p50" if percentile == "p50" else "p99")
+def _where(answer: Answer, point: PointAnswer, pace: Pace) -> str:
+    words = winning_words(answer, point, pace)
     _, _, rest = words.partition("reloading wins ")
     return rest or NOT_MEASURED
 
@@ -288,7 +295,7 @@ def _data_table(answer: Answer, drawn: Sequence[PointAnswer]) -> PlainTable:
     head = ["context", "KV", "recompute", "basis", "BW* (reload wins above)"]
     for point in drawn:
         label = _label(answer, point)
-        head += [f"{label}: p50", "p99 for each"]
+        head += [f"{label}: typical (mean of requests)", "p99 for each"]
         if answer.ttft_s is not None:
             head.append("users")
     rows = []
@@ -306,7 +313,7 @@ def _data_table(answer: Answer, drawn: Sequence[PointAnswer]) -> PlainTable:
         for point in drawn:
             own = point.reloads[place]
             row += [
-                f"{_known(own.reload_p50_s)} ({own.winner_p50 or NOT_MEASURED})",
+                f"{_known(own.reload_mean_s)} ({own.winner_mean or NOT_MEASURED})",
                 f"{_known(own.reload_p99_s)} ({own.winner_p99 or NOT_MEASURED})",
             ]
             if answer.ttft_s is not None:

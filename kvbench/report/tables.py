@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kvbench.measure.model import IoDirection, Summary
 from kvbench.metrics import METRICS
-from kvbench.plan import Placed
+from kvbench.plan import SPANS_END, Placed
 from kvbench.report.doubts import Marks
 from kvbench.report.model import Column, ResultTable, Row, RowGroup, Value
 from kvbench.report.points import Index, Point, directions, primary_metrics
@@ -219,12 +219,25 @@ def _row(
 
     name = short(stream.name)
     return Row(
-        parameters=stream_words(stream, paced=_paced(point)),
+        parameters=stream_words(stream, paced=_paced(point), had_bytes=placed.size_bytes)
+        + _cut_words(index, workload, placed),
         stream=f"{name}, {direction}s" if stream.direction == "mixed" else name,
         setting=_setting(workload, point, stream),
         values=tuple(value(metric) for metric in metrics),
         device=_device(index, point, stream, direction),
     )
+
+
+def _cut_words(index: Index, workload: Workload, placed: Placed) -> str:
+    """Return what stands at the last point of a sweep of spans that the target cut short."""
+    cut = any(
+        scaled.workload == workload.name and scaled.text.startswith(SPANS_END)
+        for scaled in index.run.record.plan.scaled
+    )
+    name, limit = placed.stream.name, placed.stream.span_limit_bytes
+    axes = [a for a in workload.sweep if a.field == "span_size" and a.stream == name]
+    last = any(limit == axis.values[-1] for axis in axes)
+    return ", all that the target has" if cut and last else ""
 
 
 def _paced(point: Point) -> bool:

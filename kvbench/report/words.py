@@ -209,10 +209,11 @@ def missing_text(reason: str) -> str:
     return "no valid cell" if head == "no repetition counts" else "not measured"
 
 
-def stream_words(stream: Stream, *, paced: bool = False) -> str:
+def stream_words(stream: Stream, *, paced: bool = False, had_bytes: int | None = None) -> str:
     """Return what a stream does: ``4 KiB random reads, depth 32, 2 jobs``.
 
-    ``paced`` is for an open loop whose rate is set while the run goes on.
+    ``paced`` is for an open loop whose rate is set while the run goes on.  ``had_bytes`` is what
+    the stream really had of the target, where that may be less than was asked.
     """
     parts = [_pattern_words(stream)]
     if stream.read_percent is not None:
@@ -225,12 +226,17 @@ def stream_words(stream: Stream, *, paced: bool = False) -> str:
     else:
         parts.append(f"depth {stream.queue_depth}")
     if stream.span_limit_bytes is not None:
-        parts.append(f"in {format_size(stream.span_limit_bytes)}")
+        parts.append(_limited(stream.span_limit_bytes, had_bytes))
     elif stream.span_percent != 100:
         parts.append(_span(stream.span_percent))
     parts.append(_jobs(stream.jobs))
     parts += _extra_words(stream)
     return ", ".join(parts)
+
+
+def _limited(asked_bytes: int, had_bytes: int | None) -> str:
+    asked, had = format_size(asked_bytes), format_size(had_bytes or asked_bytes)
+    return f"in {had}" if asked == had else f"in {had} (asked for {asked})"
 
 
 def _pattern_words(stream: Stream) -> str:

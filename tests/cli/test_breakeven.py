@@ -25,6 +25,7 @@ from tests.measure.builders import UNPROVEN, launch
 from tests.measure.reloads import a_block_stream, a_reload, blocks
 
 ROOT = Path(__file__).resolve().parents[2]
+MEAN_S = 1e-3  # a thousand of them, one after the other, in a second
 P50_S, P99_S = 960_000 / 1e9, 2_500_000 / 1e9
 BINS = {"960000": 980, "2500000": 20}  # 0.991 s of I/O in a second at depth 1
 
@@ -148,14 +149,15 @@ def test_the_numbers_are_those_of_the_archive(said: Said) -> None:
     (point,) = answer["points"]
     assert (point["workload"], point["evidence"], point["stream"]) == ("blocks", "shipping", "load")
     assert (point["request_bytes"], point["request_tokens"], point["in_flight"]) == (2 * MIB, 16, 1)
+    assert point["mean"]["value"] == pytest.approx(MEAN_S)
     assert (point["p50"]["value"], point["p50"]["n"]) == (pytest.approx(P50_S), 2)
     assert point["p99"]["value"] == pytest.approx(P99_S)
     assert point["bandwidth"]["value"] == pytest.approx(2_097_152_000)
     at_8k = next(row for row in point["reloads"] if row["tokens"] == 8192)
     assert at_8k["requests"] == 512
-    assert at_8k["reload_p50_s"] == pytest.approx(512 * P50_S)
+    assert at_8k["reload_mean_s"] == pytest.approx(512 * MEAN_S)
     assert at_8k["reload_p99_s"] == pytest.approx(512 * P99_S)
-    assert (at_8k["winner_p50"], at_8k["winner_p99"]) == ("recompute", "recompute")
+    assert (at_8k["winner_mean"], at_8k["winner_p99"]) == ("recompute", "recompute")
     assert at_8k["users"] is None
 
 
@@ -183,9 +185,9 @@ def test_your_own_rate_replaces_the_table_and_needs_no_gpu(said: Said) -> None:
     assert answer["gpu"] is None
     assert {row["prefill_basis"] for row in answer["contexts"]} == {"given"}
     at_8k = next(r for r in answer["points"][0]["reloads"] if r["tokens"] == 8192)
-    assert (at_8k["winner_p50"], at_8k["winner_p99"]) == ("reload", "recompute")
+    assert (at_8k["winner_mean"], at_8k["winner_p99"]) == ("reload", "recompute")
     text = said(*own)
-    assert "at p50 reloading wins at every length from 1,024 to 131,072 tokens" in text
+    assert "at the mean reloading wins at every length from 1,024 to 131,072 tokens" in text
     assert "at p99 reloading wins at no length" in text
     assert "recompute: given: 10000 tokens/s at every length" in text
 
@@ -299,7 +301,7 @@ def test_a_percentile_that_was_not_measured_has_its_reason(
     assert point["p99"]["value"] is None
     assert point["p99"]["reason"]
     assert {row["reload_p99_s"] for row in point["reloads"]} == {None}
-    assert [w["intervals"] for w in point["winning"] if w["percentile"] == "p99"] == [None]
+    assert [w["intervals"] for w in point["winning"] if w["pace"] == "p99"] == [None]
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "mistral-7b", "deepseek-v3.2"])
@@ -432,5 +434,5 @@ def test_a_real_run_of_blocks_answers(
     answer = json.loads(capsys.readouterr().out)
     assert [p["in_flight"] for p in answer["points"]] == [1, 4]
     for point in answer["points"]:
-        assert point["reloads"][0]["reload_p50_s"] > 0
+        assert point["reloads"][0]["reload_mean_s"] > 0
         assert (point["p99"]["value"] is None) == bool(point["p99"]["reason"])

@@ -13,6 +13,7 @@ from kvbench.report.model import BarPanel, CurvePanel, LinePanel, Panel, ReportV
 from kvbench.report.tables import COLUMNS_MAX
 from kvbench.store.preparation import NOT_PREPARED
 from kvbench.units import GIB, KIB
+from kvbench.workload.schema import SweepAxis
 from tests.report.example import (
     BLOCKS,
     CHUNKS,
@@ -506,3 +507,28 @@ def test_a_ceiling_that_is_not_known_is_a_note_and_no_number_of_the_device() -> 
     assert not [doubt for doubt in doubts if doubt.level == "bad"]
     (note,) = [doubt.text for doubt in doubts if "ceilings are not known" in doubt.text]
     assert "ran 0.7 s" in note
+
+
+def test_a_span_that_the_target_cut_short_is_shown_beside_the_one_that_was_asked() -> None:
+    (stream,) = BLOCKS.streams
+    asked = replace(BLOCKS, streams=(replace(stream, span_limit_bytes=64 * GIB),))
+    (table,) = view.build(make_run((asked,)), {}).roles[0].tables
+    texts = {row.parameters for row in table.groups[0].rows}
+    assert len(texts) == 4
+    assert all("in 4 GiB (asked for 64 GiB)" in text for text in texts)
+
+    fits = replace(BLOCKS, streams=(replace(stream, span_limit_bytes=2 * GIB),))
+    (table,) = view.build(make_run((fits,)), {}).roles[0].tables
+    assert all("in 2 GiB, " in row.parameters for row in table.groups[0].rows)
+
+
+def test_the_last_point_of_a_sweep_of_spans_that_was_cut_says_so() -> None:
+    def spans(*sizes: int) -> list[str]:
+        sweep = (SweepAxis(stream="blocks", field="span_size", values=sizes),)
+        run = make_run((replace(BLOCKS, sweep=sweep),), judge=all_valid)
+        (table,) = view.build(run, {}).roles[0].tables
+        return [row.parameters for row in table.groups[0].rows]
+
+    assert spans(GIB, 64 * GIB)[1].endswith("in 4 GiB, 1 job, all that the target has")
+    assert "all that the target has" not in spans(GIB, 64 * GIB)[0]
+    assert not any("all that the target has" in text for text in spans(GIB, 2 * GIB))
