@@ -5,9 +5,9 @@ from textwrap import wrap
 
 from kvbench.measure.breakeven import PACES, Winner
 from kvbench.measure.reload import Figure
-from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, winning_words
+from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, needed_words, winning_words
 from kvbench.report.words import DASH, micro, quantity, sentence, short, spread
-from kvbench.units import format_bandwidth, format_size, format_time
+from kvbench.units import format_size, format_time
 
 COLUMNS = 100
 _ASCII = str.maketrans({DASH: "-", "\N{MICRO SIGN}": "u", "…": "~", "⟨": "<", "⟩": ">"})
@@ -64,15 +64,17 @@ def _contexts(answer: Answer) -> Iterator[str]:
                 format_time(context.prefill_s),
                 *((limits,) if ranged else ()),
                 _BASES[context.prefill_basis],
-                format_bandwidth(context.bandwidth_needed_bytes_per_s),
+                needed_words(context),
             )
         )
     yield from _table(rows)
     for note in answer.prefill_notes:
         yield from _wrapped(f"recompute: {note}", "  ")
     ranks = f" of all {answer.tp} ranks together, each byte once" if answer.tp > 1 else ""
+    less = f" less {format_time(answer.overhead_s)} of overhead" if answer.overhead_s else ""
     yield from _wrapped(
-        f"KV: the bytes{ranks}. BW*: KV over recompute, the bandwidth above which reloading wins."
+        f"KV: the bytes{ranks}. BW*: KV over recompute{less}, the bandwidth above which reloading "
+        f"wins{'; never: the overhead alone takes as long' if less else ''}."
     )
 
 

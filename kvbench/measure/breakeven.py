@@ -14,7 +14,7 @@ from kvbench.kv.breakeven import (
     Interval,
     Requests,
     SecondsOf,
-    break_even_bandwidth,
+    bandwidth_needed,
     reload_s,
     users_at_once,
     winning_intervals,
@@ -43,7 +43,11 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """One length of prompt, whatever the drive.  Low and high differ for the formula only."""
+    """One length of prompt, whatever the drive.  Low and high differ for the formula only.
+
+    ``bandwidth_needed_bytes_per_s`` is None where no bandwidth is enough: the overhead of a reload
+    alone takes as long as computing.
+    """
 
     tokens: int
     kv_bytes: int
@@ -51,7 +55,7 @@ class Context(Struct, frozen=True, kw_only=True):
     prefill_low_s: float
     prefill_high_s: float
     prefill_basis: Basis
-    bandwidth_needed_bytes_per_s: float
+    bandwidth_needed_bytes_per_s: float | None
 
 
 class ContextReload(Struct, frozen=True, kw_only=True):
@@ -98,7 +102,9 @@ def contexts_of(question: Question, tokens: Sequence[int] = CONTEXTS) -> tuple[C
                 prefill_low_s=prefill.low_s,
                 prefill_high_s=prefill.high_s,
                 prefill_basis=prefill.basis,
-                bandwidth_needed_bytes_per_s=break_even_bandwidth(size, prefill.seconds),
+                bandwidth_needed_bytes_per_s=bandwidth_needed(
+                    size, prefill.seconds, overhead_s=question.overhead_s
+                ),
             )
         )
     return tuple(rows)

@@ -22,9 +22,11 @@ from kvbench.measure.model import MeasuredRun
 from kvbench.measure.reload import Figure, LeftOut, ReloadPoint, Reloads
 from kvbench.report.doubts import alerts
 from kvbench.report.words import stream_words
+from kvbench.units import format_bandwidth
 from kvbench.workload.schema import Evidence, Role, SweepValue
 
 NOT_MEASURED = "not measured"
+NEVER = "never"  # no bandwidth makes reloading win
 INTERVALS_SHOWN = 2
 
 
@@ -120,6 +122,12 @@ class Answer(Struct, frozen=True, kw_only=True):
             ),
             left_out=reloads.left_out,
         )
+
+
+def needed_words(context: Context) -> str:
+    """Return BW* of a context: ``5.38 GB/s``, or ``never``."""
+    needed = context.bandwidth_needed_bytes_per_s
+    return NEVER if needed is None else format_bandwidth(needed)
 
 
 def winning_words(answer: Answer, point: PointAnswer, pace: Pace) -> str:

@@ -12,7 +12,14 @@ from kvbench.measure.breakeven import PACES, Pace
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.reload import Figure as Number
 from kvbench.measure.reload import find_reloads
-from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, Subject, winning_words
+from kvbench.report.breakeven import (
+    NOT_MEASURED,
+    Answer,
+    PointAnswer,
+    Subject,
+    needed_words,
+    winning_words,
+)
 from kvbench.report.model import Figure, LinePanel, LineSeries, PlainTable, ReloadView, Rule
 from kvbench.report.words import micro, parameter_words, quantity, sentence, short, spread
 from kvbench.units import format_bandwidth, format_size, format_time
@@ -49,10 +56,12 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
     drawn = _chosen(answer)
     head = _head(answer, subject)
     needed = ", ".join(
-        f"{format_bandwidth(c.bandwidth_needed_bytes_per_s)} at {c.tokens:,} tokens"
+        f"{needed_words(c)} at {c.tokens:,} tokens"
         for c in answer.contexts
         if c.tokens in BW_TOKENS
     )
+    if answer.overhead_s:
+        head += f" A reload also has {_time(answer.overhead_s)} of overhead."
     head += f" Reloading wins above BW* = {needed}."
     warning = tuple(_warnings(run))
     lines = (f"{_label(answer, point)}: {_both(answer, point)}" for point in drawn)
@@ -308,7 +317,7 @@ def _data_table(answer: Answer, drawn: Sequence[PointAnswer]) -> PlainTable:
             format_size(context.kv_bytes),
             seconds,
             BASES[context.prefill_basis],
-            format_bandwidth(context.bandwidth_needed_bytes_per_s),
+            needed_words(context),
         ]
         for point in drawn:
             own = point.reloads[place]

@@ -179,6 +179,19 @@ def test_the_bandwidth_needed_at_8k_is_the_published_one(
     assert needed == pytest.approx(expected, abs=0.005 if expected < 2 else 0.05)
 
 
+def test_the_overhead_is_part_of_the_bandwidth_needed(said: Said) -> None:
+    own = ("--model", "llama-3.1-8b", "--prefill-tok-s", "10240", "--overhead-ms", "200")
+    first, second, *_ = json.loads(said(*own, "--json"))["contexts"]
+    assert first["bandwidth_needed_bytes_per_s"] is None  # 1,024 tokens are computed in 100 ms
+    assert (second["prefill_s"], second["bandwidth_needed_bytes_per_s"]) == (0.2, None)
+    argv = (*own[:-1], "100")
+    _, second, *_ = json.loads(said(*argv, "--json"))["contexts"]
+    assert second["bandwidth_needed_bytes_per_s"] == pytest.approx(second["kv_bytes"] / 0.1)
+    text = " ".join(said(*argv).split())
+    assert "1,024 128 MiB 100 ms given never" in text
+    assert "BW*: KV over recompute less 100 ms of overhead" in text
+
+
 def test_your_own_rate_replaces_the_table_and_needs_no_gpu(said: Said) -> None:
     own = ("--model", "llama-3.1-8b", "--prefill-tok-s", "10000")
     answer = json.loads(said(*own, "--json"))

@@ -64,6 +64,13 @@ def test_contexts_say_bytes_prefill_and_the_bandwidth_that_would_match() -> None
     assert first.bandwidth_needed_bytes_per_s == pytest.approx(128 * MIB / 0.0512)
 
 
+def test_the_overhead_raises_the_bandwidth_that_would_match() -> None:
+    (short,) = contexts_of(a_question(overhead_s=0.04), [1024])  # 51.2 ms to compute
+    assert short.bandwidth_needed_bytes_per_s == pytest.approx(128 * MIB / 0.0112)
+    (never,) = contexts_of(a_question(overhead_s=0.06), [1024])
+    assert never.bandwidth_needed_bytes_per_s is None
+
+
 def test_a_reload_is_so_many_requests_one_after_the_other() -> None:
     got = row(a_question(), a_point())  # 64 x 1 ms against 51.2 ms
     assert got.requests == 64
@@ -167,6 +174,7 @@ def test_a_reload_at_the_mean_takes_as_long_as_its_bytes_at_the_bandwidth() -> N
         assert point.bandwidth.value is not None
         assert got.reload_mean_s == pytest.approx(128 * MIB / point.bandwidth.value)
         needed = contexts_of(a_question(), [1024])[0].bandwidth_needed_bytes_per_s
+        assert needed is not None
         assert (got.winner_mean == "reload") == (point.bandwidth.value > needed)
 
 
