@@ -1,4 +1,9 @@
-"""A run and its reruns -> one run with all their repetitions.  Pure."""
+"""A run and its reruns -> one run with all their repetitions.  Pure.
+
+A rerun measures a part of the points.  A relative number (a ratio to another point, a share, a
+knee) gets no repetition from a rerun that did not plan all that it is made of: there it was not
+lost, it was not asked for.
+"""
 
 from collections.abc import Sequence
 
@@ -7,8 +12,10 @@ from msgspec.structs import replace
 from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.join import incomplete
 from kvbench.errors import UsageError
+from kvbench.measure.bases import bases_of
 from kvbench.measure.model import MeasuredCell, MeasuredRun
 from kvbench.measure.summarise import summarise
+from kvbench.plan import Plan
 from kvbench.store.records import RunRecord
 
 # Of a rerun all of this must be as in the run that it adds to; its plan is a part of that one's.
@@ -34,8 +41,9 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         refuse_stranger(run.record, one.record)
         refuse_other(run.record, one.record)
         first = max((cell.cell.repetition for cell in cells), default=0)
+        planned = frozenset(cell.point_id for cell in one.record.plan.cells)
         cells += [
-            _shifted(cell, first, one.record.run_id)
+            _shifted(_asked(cell, planned, run.record.plan), first, one.record.run_id)
             for cell in one.cells
             if cell.cell.purpose != "ceiling"
         ]
@@ -47,6 +55,18 @@ def pooled(run: MeasuredRun, more: Sequence[MeasuredRun]) -> MeasuredRun:
         damage=(
             *run.damage,
             *(f"{one.record.run_id}: {text}" for one in more if (text := incomplete(one))),
+        ),
+    )
+
+
+def _asked(cell: MeasuredCell, planned: frozenset[str], whole: Plan) -> MeasuredCell:
+    """Return a cell of a part of ``whole`` with the numbers that this part could have."""
+    return replace(
+        cell,
+        measurements=tuple(
+            found
+            for found in cell.measurements
+            if bases_of(cell.cell, found.stream, found.metric, whole) <= planned
         ),
     )
 

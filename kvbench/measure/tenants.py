@@ -7,7 +7,8 @@ from msgspec import structs
 
 from kvbench.measure.evidence import asked_directions
 from kvbench.measure.model import IoDirection, MeasuredCell, Measurement
-from kvbench.workload.schema import Stream
+from kvbench.plan import Cell
+from kvbench.workload.schema import Stream, SweepValue
 
 # metric of the ratio -> metric that both cells measure
 RATIOS: dict[str, str] = {
@@ -163,8 +164,12 @@ def _find(
     return None
 
 
+def shared_parameters(cell: Cell) -> dict[str, SweepValue]:
+    """Return what is the same in a mixed cell and in the cells of its streams alone."""
+    return {k: v for k, v in cell.parameters.items() if k not in ("victim", "aggressor")}
+
+
 def _key(cell: MeasuredCell) -> _Key:
     """The same in a mixed cell and in the cells of its streams alone."""
-    shared = {k: v for k, v in cell.cell.parameters.items() if k not in ("victim", "aggressor")}
-    parameters = msgspec.json.encode(sorted(shared.items()))
+    parameters = msgspec.json.encode(sorted(shared_parameters(cell.cell).items()))
     return cell.cell.repetition, cell.cell.workload_digest, parameters
