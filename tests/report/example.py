@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from statistics import median
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -556,6 +557,9 @@ def _record(
     )
 
 
+_MADE: dict[bytes, tuple[tuple[Measurement, ...], tuple[StreamHistogram, ...]]] = {}
+
+
 def _measure(cell: Cell, judge: Judge) -> MeasuredCell:
     outcome, findings = ("valid", ()) if cell.purpose == "ceiling" else judge(cell)
     if cell.load is not None and cell.load.percent == 90:
@@ -566,22 +570,33 @@ def _measure(cell: Cell, judge: Judge) -> MeasuredCell:
         return MeasuredCell(
             cell=cell, outcome=outcome, findings=findings, measurements=(), histograms=()
         )
-    rng = np.random.default_rng(cell.seed)
-    measurements: list[Measurement] = []
-    histograms: list[StreamHistogram] = []
-    for placed in cell.placed:
-        stream = placed.stream
-        for direction in directions(stream):
-            numbers, found = _numbers(cell, placed, direction, rng)
-            measurements += numbers
-            histograms += found
+    measurements, histograms = _made(cell)
     return MeasuredCell(
         cell=cell,
         outcome=outcome,
         findings=findings,
-        measurements=tuple(measurements),
-        histograms=tuple(histograms),
+        measurements=measurements,
+        histograms=histograms,
     )
+
+
+def _made(cell: Cell) -> tuple[tuple[Measurement, ...], tuple[StreamHistogram, ...]]:
+    """Return the numbers of a cell, which depend on it alone: many runs have the same cells."""
+    key = msgspec.msgpack.encode(replace(cell, cell_id=""))
+    if key not in _MADE:
+        rng = np.random.default_rng(cell.seed)
+        measurements: list[Measurement] = []
+        histograms: list[StreamHistogram] = []
+        for placed in cell.placed:
+            for direction in directions(placed.stream):
+                numbers, found = _numbers(cell, placed, direction, rng)
+                measurements += numbers
+                histograms += found
+        for one in histograms:
+            one.latency_s.setflags(write=False)
+            one.counts.setflags(write=False)
+        _MADE[key] = tuple(measurements), tuple(histograms)
+    return _MADE[key]
 
 
 def _numbers(

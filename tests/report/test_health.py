@@ -1,6 +1,7 @@
 """The section on the device's health, and the run over time, as data and as a page."""
 
 from dataclasses import dataclass
+from functools import cache
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -232,6 +233,7 @@ class Made:
         return panel
 
 
+@cache
 def a_cell() -> Cell:
     return next(c for c in example.make_run().record.plan.cells if c.purpose == "measure")
 
