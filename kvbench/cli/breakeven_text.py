@@ -5,7 +5,14 @@ from textwrap import wrap
 
 from kvbench.measure.breakeven import PACES, Winner
 from kvbench.measure.reload import Figure
-from kvbench.report.breakeven import NOT_MEASURED, Answer, PointAnswer, needed_words, winning_words
+from kvbench.report.breakeven import (
+    NOT_MEASURED,
+    SLOW_WORDS,
+    Answer,
+    PointAnswer,
+    needed_words,
+    winning_words,
+)
 from kvbench.report.words import DASH, micro, quantity, sentence, short, spread
 from kvbench.units import format_size, format_time
 
@@ -88,9 +95,9 @@ def _model(answer: Answer) -> Iterator[str]:
         "Model: a context of B bytes is ceil(B / request bytes) requests of a size that was "
         f"measured, so many in flight at a time, one round after the other{overhead}. Mean: every "
         "request takes the mean time, as many in turn do (requests in flight over requests per "
-        "second). p99: every request is as slow as the 99th percentile one, "
-        "which is an upper bound and not the p99 of a reload. Take the point that has as many "
-        "requests in flight as your software has for one context."
+        f"second). {SLOW_WORDS} Take the point that has as many requests in flight as your "
+        "software has for one context; with fewer requests than that, fewer are in flight and "
+        "each may be quicker than is told."
     )
     if _ranged(answer):
         yield from _wrapped("unclear: the reload lies inside the range of the estimate.")

@@ -61,6 +61,8 @@ class Context(Struct, frozen=True, kw_only=True):
 class ContextReload(Struct, frozen=True, kw_only=True):
     """One length of prompt, reloaded.  None: not measured; the point's figures say why.
 
+    ``reload_p99_s`` has every request at its p99, or at the mean where that is longer.
+
     ``users`` is None also when no budget was given.  A winner is "unclear" when the reload lies
     inside the range of the prefill's estimate.
     """
@@ -114,7 +116,7 @@ def reloads_of(
     question: Question, point: ReloadPoint, contexts: Sequence[Context]
 ) -> tuple[ContextReload, ...]:
     """Return the reload of each of ``contexts`` by the requests of ``point``."""
-    usual, slow = _requests(point, point.mean), _requests(point, point.p99)
+    usual, slow = _requests(point, point.mean), _requests(point, point.slow)
     rows = []
     for context in contexts:
         at_mean, at_p99 = (
@@ -150,7 +152,7 @@ def winning_of(
         bounds["high"] = lambda n: question.prefill(n).high_s
     found = []
     for pace in PACES:
-        requests = _requests(point, point.mean if pace == "mean" else point.p99)
+        requests = _requests(point, point.mean if pace == "mean" else point.slow)
         for bound, seconds in bounds.items():
             intervals = _intervals(question, requests, seconds, contexts)
             found.append(Winning(pace=pace, prefill=bound, intervals=intervals))

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.metrics import METRICS
-from kvbench.units import KIB
+from kvbench.units import KIB, format_time
 from kvbench.workload.schema import Evidence, Role, Stream, SweepValue, Workload
 from kvbench.workload.sweep import points
 
 RELOAD_BYTES_MIN = 64 * KIB  # below this a read is a row or a lookup, not a KV block
 RELOAD_ROLES: tuple[Role, ...] = ("performance", "capacity")
+MEAN_SLACK = 0.05  # a mean over the whole runtime has the host's time between two requests too
 NOT_RUN = "no cell of this point is in the archive"
 
 _Key = tuple[str, tuple[tuple[str, SweepValue], ...], str | None, str, str]
@@ -78,6 +79,18 @@ class ReloadPoint(Struct, frozen=True, kw_only=True):
         in_flight_bytes = self.request_bytes * self.in_flight
         low, high = (in_flight_bytes / b if b else None for b in (rate.high, rate.low))
         return replace(rate, value=in_flight_bytes / rate.value, low=low, high=high, unit="s")
+
+    @property
+    def slow(self) -> Figure:
+        """The time of a request in a slow reload: its p99, or the mean where that is longer.
+
+        Where a few requests stand still for long, the mean lies above the p99, and a reload takes
+        the mean.  Its interval and n are those of the p99.
+        """
+        p99, mean = self.p99, self.mean
+        if p99.value is None or mean.value is None or mean.value <= p99.value:
+            return p99
+        return replace(p99, value=mean.value, low=None, high=None, interval="none")
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
@@ -175,7 +188,7 @@ def _point(
     half = of(f"{kind}_p50")
     known = half or whole
     block = stream.max_block_bytes
-    return ReloadPoint(
+    found = ReloadPoint(
         workload=workload.name,
         role=workload.role,
         evidence=workload.evidence,
@@ -194,6 +207,19 @@ def _point(
         excluded=known.excluded if known is not None else 0,
         doubts=known.doubts if known is not None else (),
     )
+    return _doubted(found)
+
+
+def _doubted(point: ReloadPoint) -> ReloadPoint:
+    """Doubt a point whose p99 says less than its mean."""
+    p99, mean = point.p99.value, point.mean.value
+    if p99 is None or mean is None or mean <= p99 * (1 + MEAN_SLACK):
+        return point
+    text = (
+        f"the mean time of a request ({format_time(mean)}) is above its p99 ({format_time(p99)}): "
+        "a few very slow requests, or the time between two, make a reload longer than its p99 tells"
+    )
+    return replace(point, doubts=(*point.doubts, text))
 
 
 def _figure(summary: Summary | None, metric: str, missing: str) -> Figure:

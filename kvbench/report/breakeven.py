@@ -27,6 +27,11 @@ from kvbench.workload.schema import Evidence, Role, SweepValue
 
 NOT_MEASURED = "not measured"
 NEVER = "never"  # no bandwidth makes reloading win
+SLOW_WORDS = (
+    "p99: every request is as slow as the 99th percentile one, or takes the mean where that is "
+    "longer. It is neither the p99 of a reload nor a bound: one request in a hundred is slower, "
+    "and a single one that stands still makes its reload longer than this."
+)
 INTERVALS_SHOWN = 2
 
 

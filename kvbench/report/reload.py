@@ -14,6 +14,7 @@ from kvbench.measure.reload import Figure as Number
 from kvbench.measure.reload import find_reloads
 from kvbench.report.breakeven import (
     NOT_MEASURED,
+    SLOW_WORDS,
     Answer,
     PointAnswer,
     Subject,
@@ -106,8 +107,7 @@ def _notes(answer: Answer) -> Iterator[str]:
         "A context of B bytes is ceil(B / request bytes) requests, so many in flight at a time, "
         "one round after the other. Mean: every request takes the mean time, as many in turn do: "
         "requests in flight over requests per second, so that the reload and the bandwidth agree. "
-        "p99: every request is as slow as the 99th percentile one, an upper bound and not the p99 "
-        "of a reload."
+        f"{SLOW_WORDS} With fewer requests than are in flight each may be quicker than is told."
     )
     if answer.ttft_s is not None:
         yield (
@@ -182,10 +182,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
                 variant=0,
                 x=tokens,
                 median=tuple(usual),
-                # A few very slow requests may lift the mean above the p99.
-                high=tuple(max(s or 0.0, m) for s, m in zip(slow, usual, strict=True))
-                if None not in slow
-                else (),
+                high=tuple(s or 0.0 for s in slow) if None not in slow else (),
             )
         )
         rules += _crossings(answer, point, colour)
@@ -197,7 +194,8 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
         question="From which length of context on is it faster to read the KV cache than to "
         "compute it again?",
         how_to_read="Solid: typical, every request at the mean; the band reaches up to "
-        f"every request at its p99{extra}. A vertical line marks where the winner changes. "
+        f"every request at its p99, or at the mean where that is longer{extra}. "
+        "A vertical line marks where the winner changes. "
         f"{len(drawn)} of {len(answer.points)} points are drawn: of each workload the one with the "
         "fewest requests in flight, then the quickest; what software does before probes.",
         panels=(

@@ -187,3 +187,17 @@ def test_the_mean_has_the_spread_of_the_bandwidth_and_its_reason() -> None:
     (none,) = find_reloads(a_run(a_reload(), values=PLAIN | {"bandwidth": None})).points
     assert none.mean.value is None
     assert none.mean.reason == none.bandwidth.reason != ""
+
+
+def test_a_reload_at_p99_is_never_quicker_than_one_at_the_mean() -> None:
+    # 1,000 reads of which 0.5 % take 1 s: a mean of 6 ms behind a p99 of 1 ms.
+    stalls = PLAIN | {"latency_p50": 0.001, "latency_p99": 0.001, "bandwidth": 2 * MIB / 0.006}
+    (point,) = find_reloads(a_run(a_reload(sweep=at_once(1)), values=stalls)).points
+    got = row(a_question(), point)
+    assert got.reload_mean_s == pytest.approx(64 * 0.006)
+    assert got.reload_p99_s == got.reload_mean_s
+    assert "(6.00 ms) is above its p99 (1.00 ms)" in point.doubts[-1]
+    assert point.slow.interval == "none"
+    quick = a_point()
+    assert quick.slow == quick.p99
+    assert not quick.doubts
