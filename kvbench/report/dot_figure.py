@@ -47,8 +47,9 @@ def draw_dots_with(panel: DotPanel, save: Save[T]) -> T:
         )
         axes.patch.set_visible(False)
         left = _scale(axes, panel)
+        _lines(axes, panel, left)
         for place, row in enumerate(panel.rows):
-            _row(axes, place, row, left)
+            _words(axes, place, row)
         _values(axes, panel, left)
         axes.set_xlabel(panel.x_label)
         handles = [
@@ -91,9 +92,14 @@ def _scale(axes: Axes, panel: DotPanel) -> float:
     return low
 
 
-def _row(axes: Axes, place: int, row: DotRow, left: float) -> None:
-    axes.hlines([place + 0.2], left, row.end, color=PALETTE[6], linewidth=0.8, alpha=0.6)
-    axes.hlines([place + 0.2], row.limit, row.end, color=DOUBTED, linewidth=5, alpha=0.45)
+def _lines(axes: Axes, panel: DotPanel, left: float) -> None:
+    places = [place + 0.2 for place in range(len(panel.rows))]
+    ends, limits = [row.end for row in panel.rows], [row.limit for row in panel.rows]
+    axes.hlines(places, left, ends, color=PALETTE[6], linewidth=0.8, alpha=0.6)
+    axes.hlines(places, limits, ends, color=DOUBTED, linewidth=5, alpha=0.45)
+
+
+def _words(axes: Axes, place: int, row: DotRow) -> None:
     across = axes.get_yaxis_transform()
     label = row.label
     if len(label) > LABEL_CHARS_MAX:
