@@ -80,16 +80,20 @@ def enter(
     *,
     before: str = "",
 ) -> None:
-    """Pass the guard for what the plan does, have it confirmed, then hold the target.
+    """Pass the guard for what the plan does, have it confirmed, hold the target, and ask again.
 
-    ``before`` says what is written before the first cell.
+    The guard's second answer counts: between the first and the confirmation anybody may have made
+    a file system on the target.  ``before`` says what is written before the first cell.
     """
     writes = plan.writing_cells > 0 or arguments.destroy is not None
     if writes:
         guard.check_writable(identity, arguments.destroy, own_file=plan.target.own_file)
         if not plan.target.own_file:
             _confirm(plan, identity, arguments, before or _fill_words(plan, identity))
-    held.enter_context(lease.hold(identity, exclusive=writes and identity.kind == "block"))
+    exclusive = writes and identity.kind == "block"
+    descriptor = held.enter_context(lease.hold(identity, exclusive=exclusive))
+    if writes:
+        guard.check_still_writable(identity, descriptor, own_file=plan.target.own_file)
 
 
 def _confirm(plan: Plan, identity: Identity, arguments: argparse.Namespace, before: str) -> None:

@@ -32,8 +32,13 @@ _CHUNK_BYTES = 64 * KIB
 _LOOKS_MORE, _LOOK_PAUSE_S = 3, 0.5  # udev opens a device for a moment after every change
 
 
-def block_objections(identity: Identity, machine: Machine) -> Iterator[Objection]:
-    """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told."""
+def block_objections(
+    identity: Identity, machine: Machine, *, held: bool = False
+) -> Iterator[Objection]:
+    """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told.
+
+    With ``held`` the kernel's claim is this process's own, so nobody else can have one.
+    """
     device = topology.block(machine, identity.device_number)
     relatives = topology.family(machine, device)
     mounts = processes.mounts_everywhere(machine)
@@ -45,7 +50,7 @@ def block_objections(identity: Identity, machine: Machine) -> Iterator[Objection
     yield from _system_disk(machine, device)
     yield from _contents(machine, identity, device)
     yield from _opened(machine, relatives)
-    if machine.is_claimed(identity.real_path):
+    if not held and machine.is_claimed(identity.real_path):
         yield Objection(
             text="the kernel or a program has it for itself alone (O_EXCL: EBUSY)",
             hint="a mount in a container, ZFS, or a program; see lsblk and fuser -v",

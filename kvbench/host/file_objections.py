@@ -21,7 +21,7 @@ class Objection(Struct, frozen=True, kw_only=True):
 
 
 def file_objections(
-    identity: Identity, machine: Machine, *, own: bool = False
+    identity: Identity, machine: Machine, *, own: bool = False, held: int | None = None
 ) -> Iterator[Objection]:
     """Yield what speaks against writing; ``OSError`` or ``ValueError`` when it cannot be told.
 
@@ -30,6 +30,7 @@ def file_objections(
         machine: where to look.
         own: kvbench made it, so it is enough that no user of it is seen where a file system
             does not let the kernel tell.
+        held: the descriptor with which this process holds it, which does not count as a use.
     """
     path = identity.real_path
     if _inside(path, _SYSTEM_FOLDERS) and not _inside(path, _FREE_FOLDERS):
@@ -43,14 +44,14 @@ def file_objections(
             hint="copy it, and use the copy",
         )
     yield from file_use(path, machine, ignore_loop=None)
-    yield from _opened(path, machine, own=own)
+    yield from _opened(path, machine, own=own, held=held)
 
 
-def _opened(path: str, machine: Machine, *, own: bool) -> Iterator[Objection]:
+def _opened(path: str, machine: Machine, *, own: bool, held: int | None) -> Iterator[Objection]:
     """Ask the kernel first; the list of processes then only tells who."""
     seen: tuple[str, ...] = ()
     for _ in range(_LOOKS):
-        elsewhere = machine.is_open_elsewhere(path)
+        elsewhere = machine.is_open_elsewhere(path, held)
         if elsewhere is False:
             return
         found = processes.openers(machine, file=machine.node(path).file_key)

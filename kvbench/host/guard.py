@@ -80,10 +80,37 @@ def check_writable(
     same_device(identity, machine)
     lease.check_free(identity, machine)
     _check_consent(identity, destroy, own_file=own_file, machine=machine)
+    _refuse_objections(identity, machine, own_file=own_file, held=None)
+
+
+def check_still_writable(
+    identity: Identity, held: int, *, own_file: bool, machine: Machine = MACHINE
+) -> None:
+    """Ask again what ``check_writable`` asked, once the target is held and before it is written.
+
+    The user may have been asked in between, for as long as he likes: what stands on the target
+    now counts, and not what stood there when he was asked.
+
+    Args:
+        identity: the target, which passed ``check_writable``.
+        held: what ``lease.hold`` gave, exclusively for a block device.
+        own_file: the caller says that kvbench made the file.
+        machine: where to look.
+
+    Raises:
+        Refused: it may not be written any more, or it cannot be decided.
+    """
+    same_device(identity, machine)
+    _refuse_objections(identity, machine, own_file=own_file, held=held)
+
+
+def _refuse_objections(
+    identity: Identity, machine: Machine, *, own_file: bool, held: int | None
+) -> None:
     if identity.kind == "block":
-        objections = block_objections(identity, machine)
+        objections = block_objections(identity, machine, held=held is not None)
     else:
-        objections = file_objections(identity, machine, own=own_file)
+        objections = file_objections(identity, machine, own=own_file, held=held)
     try:
         objection = next(objections, None)
     except (OSError, ValueError, LookupError) as error:

@@ -24,8 +24,8 @@ _TRIES, _TRY_PAUSE_S = 4, 0.3  # udev locks a device for a moment after every ch
 
 
 @contextmanager
-def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> Iterator[None]:
-    """Hold the target while the context lives.
+def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> Iterator[int]:
+    """Hold the target while the context lives; gives the descriptor that has the lock.
 
     Args:
         identity: the target.
@@ -50,7 +50,7 @@ def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> 
             claim = _open(identity, os.O_EXCL, machine)
             open_ones.callback(os.close, claim)
             _check_same(identity, claim)
-        yield
+        yield descriptor
 
 
 def check_free(identity: Identity, machine: Machine = MACHINE) -> None:

@@ -143,13 +143,14 @@ class Machine:
             raise
         return False
 
-    def is_open_elsewhere(self, path: str) -> bool | None:
+    def is_open_elsewhere(self, path: str, held: int | None = None) -> bool | None:
         """Return whether anything at all has a regular file open; None if the kernel won't say.
 
         A write lease is granted only while nobody else has the file open: programs that run
-        from it, kernel users and other containers count too.  It is given back at once.
+        from it, kernel users and other containers count too.  It is given back at once.  Who has
+        the file open itself asks on that descriptor, ``held``, which then does not count.
         """
-        descriptor = os.open(self.at(path), READ_FLAGS)
+        descriptor = os.open(self.at(path), READ_FLAGS) if held is None else held
         try:
             # A lease that is broken in this instant would kill us with SIGIO; URG is ignored.
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
@@ -158,7 +159,8 @@ class Machine:
         except OSError as error:
             return True if error.errno in {errno.EAGAIN, errno.EBUSY} else None
         finally:
-            os.close(descriptor)
+            if held is None:
+                os.close(descriptor)
         return False
 
     def loop_backing(self, kernel_name: str) -> LoopBacking:

@@ -41,6 +41,7 @@ class Terminal(io.StringIO):
 def _passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard has nothing against the drive, and nobody else holds it."""
     monkeypatch.setattr(guard, "check_writable", lambda *_a, **_k: None)
+    monkeypatch.setattr(guard, "check_still_writable", lambda *_a, **_k: None)
     monkeypatch.setattr(lease, "hold", lambda *_a, **_k: ExitStack())
 
 

@@ -329,7 +329,7 @@ def test_a_file_of_which_neither_kernel_nor_proc_tells_the_users_is_refused(
     machine.write("/data/target", "x")
     machine.process(88, [ROOT_MOUNT], comm="qemu")
     machine.opens(88, "/data/target")
-    monkeypatch.setattr(machine, "is_open_elsewhere", lambda path: path and None)
+    monkeypatch.setattr(machine, "is_open_elsewhere", lambda path, _held: path and None)
     assert "is in use by qemu (pid 88)" in refusal(machine, "/data/target").message
     machine.hidden.add("/proc/88/fd/3")
     assert "cannot decide" in refusal(machine, "/data/target").message
@@ -346,7 +346,7 @@ def test_kvbench_own_file_may_be_written_where_the_kernel_does_not_tell_its_user
     machine.process(88, [ROOT_MOUNT])
     machine.opens(88, "/dev/vda")
     machine.hidden.add("/proc/88/fd/3")
-    monkeypatch.setattr(machine, "is_open_elsewhere", lambda path: path and None)
+    monkeypatch.setattr(machine, "is_open_elsewhere", lambda path, _held: path and None)
     identity = guard.check_readable("/data/target.dat", machine)
     guard.check_writable(identity, None, own_file=True, machine=machine)
     assert "cannot decide" in refusal(machine, "/data/target.dat").message
