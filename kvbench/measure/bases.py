@@ -21,6 +21,7 @@ def bases_of(cell: Cell, stream: str, metric: str, plan: Plan) -> frozenset[str]
     Empty for a number that a cell has by itself.
     """
     others = (other for other in plan.cells if other.workload == cell.workload)
+    found: Iterator[Cell]
     if metric in RATIOS or metric == "jain_index":
         found = (
             other

@@ -10,7 +10,7 @@ from kvbench.measure.tenants import with_tenants
 from kvbench.plan import Cell, Plan, again
 from kvbench.store.records import Pairing
 from kvbench.units import KIB
-from kvbench.workload.schema import SweepAxis, Workload
+from kvbench.workload.schema import SweepAxis, SweepValue, Workload
 from tests.compare.runs import a_record
 from tests.records import a_plan, a_stream, a_workload, an_end_record
 
@@ -76,7 +76,7 @@ def counts(run: MeasuredRun, metric: str, point_id: str) -> list[tuple[str, int,
     ]
 
 
-def point(plan: Plan, alone: str | None = None, **parameters: object) -> str:
+def point(plan: Plan, alone: str | None = None, **parameters: SweepValue) -> str:
     (found,) = {
         cell.point_id
         for cell in plan.cells
@@ -96,14 +96,14 @@ def point(plan: Plan, alone: str | None = None, **parameters: object) -> str:
     ids=["size", "jobs"],
 )
 def test_a_ratio_of_a_sweep_keeps_its_repetitions_and_gains_those_that_have_the_base(
-    workload: Workload, mine: dict[str, object], base: dict[str, object], metric: str
+    workload: Workload, mine: dict[str, SweepValue], base: dict[str, SweepValue], metric: str
 ) -> None:
     plan = a_plan(workload, repetitions=REPETITIONS)
-    first, own = run_of(plan, "new"), point(plan, **mine)
+    first, own = run_of(plan, "new"), point(plan, None, **mine)
     found = pooled(first, [rerun_of(plan, {own})])
     assert counts(found, metric, own) == [("reads", REPETITIONS, "")]
     assert counts(found, "iops", own) == [("reads", 2 * REPETITIONS, "")]
-    found = pooled(first, [rerun_of(plan, {own, point(plan, **base)})])
+    found = pooled(first, [rerun_of(plan, {own, point(plan, None, **base)})])
     assert counts(found, metric, own) == [("reads", 2 * REPETITIONS, "")]
 
 
