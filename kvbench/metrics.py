@@ -11,13 +11,17 @@ PERCENTILES: tuple[float, ...] = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """One kind of number.  ``percentile`` is set for those read from a latency histogram."""
+    """One kind of number.  ``percentile`` is set for those read from a latency histogram.
+
+    ``share_of`` names what is counted in a share of counted things ("requests"), else "".
+    """
 
     name: str
     unit: str
     better: Better
     meaning: str
     percentile: float | None = None
+    share_of: str = ""
 
     @property
     def min_ios(self) -> int:
@@ -80,12 +84,14 @@ METRICS: dict[str, Metric] = {
             unit="%",
             better="higher",
             meaning="requests that were whole before their deadline",
+            share_of="requests",
         ),
         Metric(
             name="deadline_step_share",
             unit="%",
             better="higher",
             meaning="steps (pages, blocks) that were there before their request's deadline",
+            share_of="steps",
         ),
         Metric(
             name="request_rate",

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kvbench.measure.model import MeasuredRun, Summary
+from kvbench.metrics import METRICS
 from kvbench.units import KIB
 from kvbench.workload.roles import Subject
 from kvbench.workload.schema import Stream, SweepValue, Workload
@@ -33,7 +34,8 @@ _SPAN_FIELDS = ("span_start_percent", "span_percent", "span_limit_bytes")
 class Figure(Struct, frozen=True, kw_only=True):
     """One metric at one point.  ``value`` is None when there is none, and ``reason`` says why.
 
-    ``checks`` are the names of the checks that doubted the cells behind it.
+    ``checks`` are the names of the checks that doubted the cells behind it.  Of a share of counted
+    things ``counted`` is how many there were in all repetitions, and ``hits`` how many had it.
     """
 
     parameters: dict[str, SweepValue]
@@ -47,6 +49,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     reason: str
     doubts: tuple[str, ...]
     checks: tuple[str, ...]
+    counted: int = 0
+    hits: int = 0
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -65,6 +69,7 @@ class Lookup:
         self._workloads = {workload.name: workload for workload in plan.workloads}
         self._skipped = {skipped.workload: skipped.reason for skipped in plan.skipped}
         self._checks = _checks(run)
+        self._shares = _shares(run)
         self._planned: dict[tuple[str, str], dict[str, dict[str, SweepValue]]] = {}
         for cell in plan.cells:
             if cell.purpose == "measure" and cell.alone is None:
@@ -142,6 +147,7 @@ class Lookup:
 
     def _figure(self, summary: Summary) -> Figure:
         checks = self._checks.get((summary.point_id, summary.stream), {})
+        counted, hits = self._shares.get((summary.point_id, summary.stream, summary.metric), (0, 0))
         return Figure(
             parameters=summary.parameters,
             direction=summary.direction,
@@ -154,6 +160,8 @@ class Lookup:
             reason=summary.reason,
             doubts=summary.doubts,
             checks=tuple(checks),
+            counted=counted,
+            hits=hits,
         )
 
     def _why_missing(self, subject: Subject, point: str) -> str:
@@ -187,6 +195,21 @@ def _checks(run: MeasuredRun) -> dict[tuple[str, str], dict[str, None]]:
             if finding.severity == "doubt":
                 for name in names if finding.stream is None else [finding.stream]:
                     found.setdefault((cell.cell.point_id, name), {})[finding.check] = None
+    return found
+
+
+def _shares(run: MeasuredRun) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Return how many were counted and how many had it, of each share of counted things."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for cell in run.cells:
+        if cell.outcome not in ("valid", "doubtful"):
+            continue
+        for one in cell.measurements:
+            if one.value is not None and one.metric in METRICS and METRICS[one.metric].share_of:
+                key = (cell.cell.point_id, one.stream, one.metric)
+                counted, hits = found.get(key, (0, 0))
+                here = round(one.value / 100 * one.io_count)
+                found[key] = counted + one.io_count, hits + here
     return found
 
 

@@ -14,11 +14,13 @@ from kvbench.metrics import METRICS
 from kvbench.plan import Cell, Plan
 from kvbench.stats import series
 from kvbench.stats.interval import median_interval
+from kvbench.stats.proportion import share_interval
 
 _Key = tuple[str, IoDirection, str]  # stream, direction, metric
 _COUNTS = ("valid", "doubtful")
 OUTLIER = "outlier: one of the repetitions stands apart; it counts like the others"
 DRIFT = "drift: the numbers rise or fall over the repetitions"
+SHARE_POINTS_MAX = 10.0  # width of the interval of a share, in percentage points
 UNSTABLE_RATIO = 2.0  # largest over smallest repetition; a quiet device stays below 1.3
 
 
@@ -110,6 +112,7 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
                 (
                     *_doubts(stream, used),
                     *(doubt for m in found for doubt in m.doubts),
+                    *_few(metric, with_value),
                     *_unstable(metric, values),
                     *_uneven(metric, values),
                 )
@@ -130,6 +133,21 @@ def _reason(found: list[Measurement], members: list[MeasuredCell], used: list[Me
     if len(missing) == len(used):
         return fewest
     return f"{fewest} (in {len(missing)} of {len(used)} repetitions)"
+
+
+def _few(metric: str, found: list[Measurement]) -> Iterable[str]:
+    """Doubt a share of counted things of which there were few; each repetition may have some."""
+    what = METRICS[metric].share_of
+    count = sum(m.io_count for m in found)
+    if not what or not count:
+        return
+    hits = sum(round((m.value or 0.0) / 100 * m.io_count) for m in found)
+    low, high = (100 * end for end in share_interval(hits, count))
+    if high - low > SHARE_POINTS_MAX:
+        yield (
+            f"few {what}: {hits:,} of {count:,} in all repetitions tell of a share of "
+            f"{low:.0f} to {high:.0f} %"
+        )
 
 
 def _unstable(metric: str, values: tuple[float, ...]) -> Iterable[str]:

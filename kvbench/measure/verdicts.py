@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from kvbench.measure.subjects import PAGE_CACHE, Figure, Lookup
 from kvbench.metrics import METRICS
+from kvbench.stats.proportion import count_needed, share_interval
 from kvbench.workload.roles import Bound, ControllerKey, Of, Requirement
 from kvbench.workload.schema import Evidence, SweepValue
 
@@ -14,6 +15,7 @@ Verdict = Literal["met", "missed", "unclear", "not measurable"]
 
 ONE_REPETITION = "one repetition has no interval"
 STRADDLES = "the interval holds the limit"
+TOO_FEW = "too few"  # and what: requests, steps
 HOST_BOUND = "host-bound"  # the check's name, and what a reader sees
 
 
@@ -123,6 +125,8 @@ def _verdict(requirement: Requirement, figure: Figure) -> _Said:
     if figure.censored:  # the true value is at least this
         beyond = requirement.bound == "at_most" and figure.value > requirement.limit
         return ("missed", "") if beyond else ("unclear", "beyond what fio sees")
+    if METRICS[requirement.subject.metric].share_of:
+        return _share_verdict(requirement, figure)
     if figure.low is None or figure.high is None:
         return "unclear", ONE_REPETITION
     if requirement.bound == "at_least":
@@ -133,6 +137,35 @@ def _verdict(requirement: Requirement, figure: Figure) -> _Said:
         return "met", ""
     if not missed:
         return "unclear", STRADDLES
+    return _missed(requirement, figure)
+
+
+def _share_verdict(requirement: Requirement, figure: Figure) -> _Said:
+    """Judge a share of counted things by how many there were in all repetitions.
+
+    Each repetition may have a few of them only, so what repetitions vary by tells little.
+    """
+    limit, what = requirement.limit / 100, METRICS[requirement.subject.metric].share_of
+    if not figure.counted:
+        return "unclear", f"{TOO_FEW} {what}: how many there were is not known"
+    low, high = share_interval(figure.hits, figure.counted)
+    if requirement.bound == "at_least":
+        met, missed = low >= limit, high < limit
+    else:
+        met, missed = high <= limit, low > limit
+    if met:
+        return "met", ""
+    if missed:
+        return _missed(requirement, figure)
+    told = f"{figure.hits:,} of {figure.counted:,} tell of {100 * low:.3g} to {100 * high:.3g} %"
+    if 0 < limit < 1 and figure.counted < count_needed(max(limit, 1 - limit)):
+        needed = count_needed(max(limit, 1 - limit))
+        return "unclear", f"{TOO_FEW} {what}: {told}, and {needed:,} are needed at least"
+    return "unclear", f"{STRADDLES}: {told}"
+
+
+def _missed(requirement: Requirement, figure: Figure) -> _Said:
+    """Return the verdict of what is beyond its limit, unless the host may be why."""
     rate = METRICS[requirement.subject.metric].better == "higher"
     if rate and HOST_BOUND in figure.checks:
         return "not measurable", f"{HOST_BOUND}: the drive may reach more than this host asks for"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.host.model import Written
-from kvbench.measure.model import Finding, MeasuredRun
+from kvbench.measure.model import Finding, MeasuredRun, Measurement
 from kvbench.measure.roles import JudgedRole, judge
 from kvbench.measure.verdicts import RequirementRow
 from kvbench.plan import Skipped
@@ -113,6 +113,41 @@ def test_a_rate_that_the_host_limits_is_no_miss_of_the_drive() -> None:
     assert found.value == 550.0, "the number is shown all the same"
     fast = judged.run(lambda _: FAST, findings=(HOST_BOUND,))
     assert row(fast, judged.requirement()).verdict == "met"
+
+
+@pytest.mark.parametrize(
+    ("hits", "counts", "verdict", "reason"),
+    [
+        # All of 14 are in time, and a share of 77 % still gives that in one of 40 runs.
+        (14, (5, 5, 4), "unclear", "too few requests: 14 of 14 tell of 76.8 to 100 %, and 368"),
+        (13, (5, 5, 4), "unclear", "too few requests: 13 of 14"),
+        (2, (5, 5, 4), "missed", ""),
+        (400, (200, 200), "met", ""),
+        (990, (500, 500), "unclear", "the interval holds the limit: 990 of 1,000"),
+        (950, (500, 500), "missed", ""),
+    ],
+)
+def test_a_share_of_requests_is_judged_by_how_many_there_were(
+    hits: int, counts: tuple[int, ...], verdict: str, reason: str
+) -> None:
+    cells = judged.run(lambda _: FAST).cells
+    left, measured = hits, []
+    fours = [c for c in cells if c.cell.parameters["queue_depth"] == 4] * 2
+    for count, cell in zip(counts, fours, strict=False):
+        here = min(left, count)
+        left -= here
+        one = Measurement(
+            stream="reads",
+            direction="read",
+            metric="deadline_hit_share",
+            value=100 * here / count,
+            io_count=count,
+        )
+        measured.append(replace(cell, measurements=(one,)))
+    run = judged.run(lambda _: (100.0, 100.0), metric="deadline_hit_share")
+    about = judged.subject(metric="deadline_hit_share")
+    found = row(replace(run, cells=tuple(measured)), judged.requirement(about, limit=99.0))
+    assert (found.verdict, found.reason.startswith(reason)) == (verdict, True)
 
 
 def test_a_host_bound_doubt_of_another_stream_changes_nothing() -> None:

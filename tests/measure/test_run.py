@@ -229,6 +229,23 @@ def test_a_percentile_that_one_repetition_lacks_has_no_summary() -> None:
     assert found.reason == "too few I/Os (in 1 of 3 repetitions)"
 
 
+@pytest.mark.parametrize(
+    ("share", "count", "doubt"),
+    [
+        (100.0, 5, "few requests: 15 of 15 in all repetitions tell of a share of 78 to 100 %"),
+        (50.0, 100, "few requests: 150 of 300 in all repetitions tell of a share of 44 to 56 %"),
+        (100.0, 50, None),
+        (99.0, 1000, None),
+    ],
+)
+def test_a_share_of_few_requests_is_doubted(share: float, count: int, doubt: str | None) -> None:
+    plan = records.a_plan(repetitions=3)
+    one = msgspec.structs.replace(number("deadline_hit_share", share), io_count=count)
+    found = next(s for s in summarise(plan, [measured(c, one) for c in plan.cells]) if s.n == 3)
+    assert found.median == share
+    assert found.doubts == ((doubt,) if doubt else ())
+
+
 def table_run() -> MeasuredRun:
     plan = records.a_plan()
     cells = [
