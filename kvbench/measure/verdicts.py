@@ -14,6 +14,7 @@ from kvbench.workload.schema import Evidence, SweepValue
 Verdict = Literal["met", "missed", "unclear", "not measurable"]
 
 ONE_REPETITION = "one repetition has no interval"
+BEYOND_FIO = "beyond what fio sees"
 STRADDLES = "the interval holds the limit"
 TOO_FEW = "too few"  # and what: requests, steps
 HOST_BOUND = "host-bound"  # the check's name, and what a reader sees
@@ -122,9 +123,11 @@ def _verdict(requirement: Requirement, figure: Figure) -> _Said:
         return "not measurable", figure.reason or "no reason is given"
     if PAGE_CACHE.replace(" ", "-") in figure.checks:
         return "not measurable", f"{PAGE_CACHE}: not all of it came from the device"
-    if figure.censored:  # the true value is at least this
-        beyond = requirement.bound == "at_most" and figure.value > requirement.limit
-        return ("missed", "") if beyond else ("unclear", "beyond what fio sees")
+    if figure.censored:  # the true values are at least these, so an upper end is none
+        low = figure.low
+        if requirement.bound == "at_most" and low is not None and low > requirement.limit:
+            return _missed(requirement, figure)
+        return "unclear", BEYOND_FIO
     if METRICS[requirement.subject.metric].share_of:
         return _share_verdict(requirement, figure)
     if figure.low is None or figure.high is None:
@@ -166,10 +169,11 @@ def _share_verdict(requirement: Requirement, figure: Figure) -> _Said:
 
 def _missed(requirement: Requirement, figure: Figure) -> _Said:
     """Return the verdict of what is beyond its limit, unless the host may be why."""
-    rate = METRICS[requirement.subject.metric].better == "higher"
-    if rate and HOST_BOUND in figure.checks:
+    if HOST_BOUND not in figure.checks:
+        return "missed", ""
+    if METRICS[requirement.subject.metric].better == "higher":
         return "not measurable", f"{HOST_BOUND}: the drive may reach more than this host asks for"
-    return "missed", ""
+    return "not measurable", f"{HOST_BOUND}: waiting for this host is part of the time"
 
 
 def _goodness(requirement: Requirement, value: float | None) -> float:

@@ -81,6 +81,11 @@ def test_a_latency_beyond_what_fio_sees_misses_a_limit_below_it_and_says_nothing
     run = judged.run(lambda _: (17.1, 17.1), metric="latency_p99", censored=True)
     assert row(run, judged.requirement(about, bound="at_most", limit=1.0)).verdict == "missed"
     assert row(run, judged.requirement(about, bound="at_most", limit=60.0)).verdict == "unclear"
+    holds = judged.run(
+        lambda _: (1.0, 1.6, 2.0, 2.0, 2.0, 17.1), metric="latency_p99", censored=True
+    )
+    found = row(holds, judged.requirement(about, bound="at_most", limit=1.5))
+    assert (found.verdict, found.reason) == ("unclear", "beyond what fio sees")
 
 
 def test_the_worst_point_decides_unless_the_best_is_asked_for() -> None:
@@ -148,6 +153,19 @@ def test_a_share_of_requests_is_judged_by_how_many_there_were(
     about = judged.subject(metric="deadline_hit_share")
     found = row(replace(run, cells=tuple(measured)), judged.requirement(about, limit=99.0))
     assert (found.verdict, found.reason.startswith(reason)) == (verdict, True)
+
+
+def test_a_latency_that_the_host_adds_to_is_no_miss_of_the_drive() -> None:
+    about = judged.subject(metric="latency_p99")
+    asked = judged.requirement(about, bound="at_most", limit=1e-3)
+
+    def found(values: Sequence[float], *findings: Finding) -> RequirementRow:
+        return row(judged.run(lambda _: values, metric="latency_p99", findings=findings), asked)
+
+    bound = found((0.005, 0.006), HOST_BOUND)
+    assert (bound.verdict, bound.reason.partition(":")[0]) == ("not measurable", "host-bound")
+    assert found((0.005, 0.006)).verdict == "missed"
+    assert found((0.0005, 0.0006), HOST_BOUND).verdict == "met"
 
 
 def test_a_host_bound_doubt_of_another_stream_changes_nothing() -> None:
