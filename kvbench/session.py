@@ -10,7 +10,8 @@ import platform
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -22,7 +23,7 @@ from kvbench.fio.launch import LaunchResult, LiveCounters, launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
 from kvbench.fio.sections import environment
-from kvbench.host import guard, probe
+from kvbench.host import guard, lease, probe
 from kvbench.host.boot import boot_id
 from kvbench.host.health import HealthWatch
 from kvbench.host.health_model import HealthSample, RunHealth, SessionHealth
@@ -35,12 +36,13 @@ from kvbench.store import journal, layout
 from kvbench.store.read import read_health, read_run
 from kvbench.store.records import FORMAT, AfterTrim, CellRecord, EndRecord, RunEnd
 from kvbench.store.redact import hider
-from kvbench.store.write import RunWriter
+from kvbench.store.write import ROOM_AFTER_BYTES, ROOM_BEFORE_BYTES, RunWriter
 
 STOPPED = "stopped by the user"
 TICK_S = 0.25  # short cells have two ticks between which a rate can be seen
 # fio's count leaves out what was trimmed in the ramp, which is about its share of the time
 REWRITE_SPARE, REWRITE_SPARE_BLOCKS = 1.25, 8
+_LAUNCHED_FILE = "launched.fio"  # stands in the folder of a cell while it runs
 TIMEOUT_SPARE_S = 30.0  # beyond ramp and runtime: a slow device may take this long to drain
 
 
@@ -166,6 +168,7 @@ class Session:
         self._observer.cell_started(cell, self.stored + 1, len(self.plan.cells), self._left_s)
         guard.same_device(self._identity)
         decided, reason_not = self._curves.decided(cell)
+        self._writer.check_room(ROOM_BEFORE_BYTES)
         if self._journals and cell.writes:
             entry = journal.Begun(cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic())
             journal.append(self._writer.folder, entry)
@@ -251,7 +254,7 @@ def _write_again(
             blocks = trimmed * whole_share / placed.stream.max_block_bytes + REWRITE_SPARE_BLOCKS
             size = min(size, round(blocks) * placed.stream.max_block_bytes)
         target.fill(
-            Path(identity.real_path),
+            identity,
             size,
             offset_bytes=placed.offset_bytes,
             folder=folder / f"rewrite-{record.cell.cell_id}",
@@ -308,19 +311,24 @@ def _run_cell(
         watched.tick(counters.elapsed_s)
         observer.cell_running(cell, counters, watched.samples)
 
-    result = launch(
-        argv,
-        cwd=folder,
-        timeout_s=cell.longest_s + TIMEOUT_SPARE_S,
-        stdout=folder / layout.OUTPUT_FILE,
-        stderr=folder / layout.STDERR_FILE,
-        on_tick=on_tick,
-        tick_s=TICK_S,
-        stop=stop,
-        environment=environment(cell),
-    )
+    with _launched(argv, cell, identity, folder) as launched:
+        result = launch(
+            launched,
+            cwd=folder,
+            timeout_s=cell.longest_s + TIMEOUT_SPARE_S,
+            stdout=folder / layout.OUTPUT_FILE,
+            stderr=folder / layout.STDERR_FILE,
+            on_tick=on_tick,
+            tick_s=TICK_S,
+            stop=stop,
+            environment=environment(cell),
+        )
     after = probe.device_counters(device) if device else None
     health = watched.end(result.wall_s)
+    if result.end == "exited":
+        # Before the logs are packed, which gives room back: fio writes its output to a full disk
+        # without a word, and such a cell must not count as measured.
+        writer.check_room(ROOM_AFTER_BYTES)
     after_trim: tuple[AfterTrim, ...] = ()
     if result.end == "exited" and result.exit_code == 0:
         after_trim = tuple(
@@ -353,6 +361,33 @@ def _run_cell(
     )
     writer.commit_cell(record)
     return record
+
+
+@contextmanager
+def _launched(
+    argv: tuple[str, ...], cell: Cell, identity: Identity, folder: Path
+) -> Iterator[tuple[str, ...]]:
+    """Give what is really run: a cell that writes gets the target itself in place of its name.
+
+    fio opens its file by name, some time after the target was looked at.  So the job that it runs
+    names an open descriptor of this process; the one that is stored names the target.
+
+    Raises:
+        Refused: the name leads to something else by now; nothing was written.
+    """
+    if not cell.writes:
+        yield argv
+        return
+    job = folder / _LAUNCHED_FILE
+    with lease.opened(identity) as name:
+        try:
+            job.write_text(render(cell, name), encoding="utf-8")
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror}", where=str(folder), hint="free space"
+            ) from error
+        yield (*argv[:-1], job.name)
+    job.unlink(missing_ok=True)
 
 
 def _store_not_run(

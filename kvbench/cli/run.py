@@ -35,7 +35,7 @@ from kvbench.plan import Plan
 from kvbench.store.read import find_run, read_run
 from kvbench.store.records import RunRecord
 from kvbench.store.redact import is_redacted
-from kvbench.store.write import RunWriter, finish_unended
+from kvbench.store.write import RunWriter, finish_unended, measured_anew
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,9 +122,8 @@ def _resume(arguments: argparse.Namespace) -> int:
     refuse_unfit_plan(plan, archive.record.identity)
     if finish_unended(archive):
         return _report(arguments, archive.folder)
-    ends = {cell.record.cell.cell_id: cell.record.end for cell in archive.cells}
-    again = frozenset(cell_id for cell_id, end in ends.items() if end == "interrupted")
-    done = frozenset(ends) - again
+    again = measured_anew(archive)
+    done = frozenset(cell.record.cell.cell_id for cell in archive.cells) - again
     if len(done) == len(plan.cells):
         raise UsageError("this run is complete, nothing is missing", where=arguments.resume)
     tool = find_fio()

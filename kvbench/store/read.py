@@ -45,6 +45,15 @@ class ArchivedCell(Struct, frozen=True, kw_only=True):
         """Return fio's output, "" when fio left none; OSError when it cannot be read."""
         return _text(self.folder / layout.OUTPUT_FILE)
 
+    def output_was_lost(self) -> bool:
+        """Return whether fio ended well and its output is empty: there was no room for it."""
+        if (self.record.end, self.record.exit_code) != ("exited", 0):
+            return False
+        try:
+            return (self.folder / layout.OUTPUT_FILE).stat().st_size == 0
+        except OSError:
+            return False
+
     def stderr_text(self) -> str:
         """Return fio's standard error, "" when there was none."""
         return _text(self.folder / layout.STDERR_FILE)

@@ -16,7 +16,10 @@ from kvbench.plan import CELL_ID
 from kvbench.store import layout
 from kvbench.store.read import RunArchive
 from kvbench.store.records import FORMAT, CellRecord, EndRecord, RunRecord
+from kvbench.units import KIB
 
+ROOM_BEFORE_BYTES = 64 * KIB  # a cell does not start with less: fio would end well, and say nothing
+ROOM_AFTER_BYTES = 16 * KIB  # with less left, what fio wrote last may be cut off
 _TEMPORARY = ".partial-"
 _SET_ASIDE = ".interrupted-"
 _CELL_ID = re.compile(CELL_ID, re.ASCII)
@@ -66,6 +69,27 @@ class RunWriter:
         except OSError as error:
             raise _unwritable(folder, error) from error
         return cls(folder)
+
+    def check_room(self, size_bytes: int) -> None:
+        """Return when so much can still be stored, by doing it: free blocks may be out of reach.
+
+        Raises:
+            StoreError: it cannot, or the folder cannot be written at all.
+        """
+        trial = self.folder / layout.CELLS_FOLDER / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            descriptor = os.open(trial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                os.posix_fallocate(descriptor, 0, size_bytes)
+            finally:
+                os.close(descriptor)
+                trial.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"cannot take another cell: {error.strerror or error}",
+                where=str(self.folder),
+                hint="free space, then go on with --resume; finished cells are kept",
+            ) from error
 
     def begin_cell(self, cell_id: str, job_text: str) -> Path:
         """Make the temporary folder of a cell with its job file, and return it.
@@ -120,6 +144,23 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
 
+def measured_anew(archive: RunArchive) -> frozenset[str]:
+    """Return the ids of the stored cells that count as not done.
+
+    Those that were interrupted; those of which a full disk left no output although fio ended well;
+    and those of their workloads that were not run because of them.
+    """
+    spoiled = [cell.record.cell for cell in archive.cells if cell.output_was_lost()]
+    again = {(cell.workload, cell.repetition) for cell in spoiled}
+    return frozenset(
+        record.cell.cell_id
+        for record in (cell.record for cell in archive.cells)
+        if record.end == "interrupted"
+        or record.cell in spoiled
+        or (record.end == "not-run" and (record.cell.workload, record.cell.repetition) in again)
+    )
+
+
 def finish_unended(archive: RunArchive) -> bool:
     """Write the end of a run that was killed after its last cell, and return whether it was one.
 
@@ -128,10 +169,8 @@ def finish_unended(archive: RunArchive) -> bool:
     """
     records = {cell.record.cell.cell_id: cell.record for cell in archive.cells}
     missing = {cell.cell_id for cell in archive.record.plan.cells} - records.keys()
-    if archive.end is not None or missing or not records:
+    if archive.end is not None or missing or not records or measured_anew(archive):
         return False
-    if any(record.end == "interrupted" for record in records.values()):
-        return False  # that cell is measured anew
     last = max(records.values(), key=lambda record: record.started_at)
     RunWriter(archive.folder).finish(
         EndRecord(
