@@ -6,6 +6,7 @@ somebody else under the same name.
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import threading
@@ -25,15 +26,16 @@ from kvbench.fio.jobfile import escape_path, render_fill
 from kvbench.fio.launch import LiveCounters, launch
 from kvbench.fio.output import parse
 from kvbench.fio.probe import FioTool
-from kvbench.host import ownership
+from kvbench.host import lease, ownership
 from kvbench.host.extents import prove_written
-from kvbench.host.model import Written
+from kvbench.host.model import Identity, Written
 from kvbench.host.probe import identify
 from kvbench.units import GIB, MIB, format_size
 
 DEFAULT_SIZE_BYTES = 2 * GIB
 _FILE = "target.dat"
 _SPARE_BYTES = 64 * MIB  # left free beside the file, so that results can still be stored
+_HELD_NAME = re.compile(r"/proc/\d+/fd/\d+")  # by which fio was given the target
 _FILL_RATE_MIN = 10 * MIB  # bytes per second; a slower fill is taken for a hang
 
 
@@ -107,7 +109,7 @@ def make(path: Path, size_bytes: int) -> None:
 
 
 def fill(
-    path: Path,
+    identity: Identity,
     size_bytes: int,
     *,
     tool: FioTool,
@@ -120,7 +122,7 @@ def fill(
     """Write a file once, in order, with incompressible data; or a part of a target.
 
     Args:
-        path: what is written; the caller holds it.
+        identity: what is written; the caller holds it.
         size_bytes: how much.
         tool: the fio to do it with.
         direct: O_DIRECT, or the page cache.
@@ -130,19 +132,23 @@ def fill(
         folder: where fio's job and output lie meanwhile; None is beside the file.
 
     Raises:
+        Refused: the target is no longer the same thing; nothing was written.
         StoreError: the disk is full, or the folder beside the file cannot be written.
         EnvironmentMissing: fio could not; the message is fio's own.
         Interrupted: ``stop`` was set.
     """
     # Named after the file, which the caller holds: what a killed fill left is found and removed.
-    write_all(
-        path,
-        render_fill(str(path), size_bytes, direct=direct, engine=engine, offset_bytes=offset_bytes),
-        size_bytes,
-        tool=tool,
-        stop=stop,
-        folder=folder or path.parent / f".kvbench-fill-{path.stat().st_ino}",
-    )
+    path = Path(identity.real_path)
+    escape_path(str(path))
+    with lease.opened(identity) as name:
+        write_all(
+            path,
+            render_fill(name, size_bytes, direct=direct, engine=engine, offset_bytes=offset_bytes),
+            size_bytes,
+            tool=tool,
+            stop=stop,
+            folder=folder or path.parent / f".kvbench-fill-{identity.inode}",
+        )
 
 
 def write_all(
@@ -188,6 +194,7 @@ def write_all(
         if result.end != "exited" or result.exit_code != 0:
             lines = [line for line in (said + errors).splitlines() if line.startswith("fio:")]
             cause = lines[0] if lines else f"fio ended with {result.end}, code {result.exit_code}"
+            cause = _HELD_NAME.sub(lambda _: str(path), cause)
             full = os.strerror(errno.ENOSPC) in cause
             raise (StoreError if full else EnvironmentMissing)(
                 f"the target could not be filled: {cause}",

@@ -8,6 +8,7 @@ import pytest
 from kvbench import target
 from kvbench.errors import Refused, StoreError
 from kvbench.fio.probe import find_fio
+from kvbench.host.identity import identify
 from kvbench.units import MIB
 
 
@@ -55,7 +56,7 @@ def test_a_fill_removes_what_a_killed_one_left_and_leaves_nothing(tmp_path: Path
     left = tmp_path / f".kvbench-fill-{path.stat().st_ino}"
     left.mkdir()
     (left / "out.json").write_text("half of a docu")
-    target.fill(path, MIB, tool=find_fio(fio), direct=False, engine="psync")
+    target.fill(identify(str(path)), MIB, tool=find_fio(fio), direct=False, engine="psync")
     assert sorted(found.name for found in tmp_path.iterdir()) == ["target.dat", "target.json"]
     data = path.read_bytes()
     assert len({data[at : at + 4096] for at in range(0, MIB, 4096)}) == MIB // 4096

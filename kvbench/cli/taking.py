@@ -215,7 +215,7 @@ def written_state(
         output.advise(f"filling {path} with incompressible data ({format_size(span)})")
         if stop.is_set():
             raise Interrupted("interrupted, nothing was written", where=str(path))
-        target.fill(path, span, tool=tool, direct=plan.direct, engine=plan.engine, stop=stop)
+        target.fill(identity, span, tool=tool, direct=plan.direct, engine=plan.engine, stop=stop)
         proof = target.prove(path, span, direct=True)
     if not plan.direct:
         return target.prove(path, span, direct=False)

@@ -53,6 +53,42 @@ def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> 
         yield descriptor
 
 
+@contextmanager
+def opened(identity: Identity, machine: Machine = MACHINE) -> Iterator[str]:
+    """Give a name that leads to the target itself, whatever its own name leads to by then.
+
+    The name is that of a descriptor of this process, which was seen to be the target.  A program
+    that opens it, for writing too, gets the very same file or device, and never what somebody put
+    in the place of the target's name after the last look at it.  No lock is taken.
+
+    Raises:
+        Refused: the name leads to something else by now, or nowhere.
+        EnvironmentMissing: it cannot be opened.
+    """
+    descriptor = _open(identity, 0, machine)
+    try:
+        _check_same(identity, descriptor)
+        yield f"/proc/{os.getpid()}/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def open_to_write(identity: Identity, flags: int = 0) -> int:
+    """Open the target for writing, and return the descriptor once it is seen to be the target.
+
+    Raises:
+        Refused: the name leads to something else by now; not a byte was written.
+        OSError: it cannot be opened.
+    """
+    descriptor = os.open(identity.real_path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY | flags)
+    try:
+        _check_same(identity, descriptor)
+    except Refused:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def check_free(identity: Identity, machine: Machine = MACHINE) -> None:
     """Return when nobody has locked the target; keeps nothing.
 

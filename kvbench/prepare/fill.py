@@ -14,7 +14,7 @@ from msgspec import Struct
 from kvbench.fio.jobfile import FILL_BLOCK_BYTES, render_fill, render_random_fill
 from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool
-from kvbench.host import guard, probe
+from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity
 from kvbench.host.samples import sample_offsets
 from kvbench.prepare.marks import Found, look
@@ -62,18 +62,19 @@ def fill_pass(
         StoreError, EnvironmentMissing, Interrupted: as for ``target.write_all``.
     """
     guard.same_device(identity)
-    path = identity.real_path
-    if one.pattern == "sequential":
-        text = render_fill(path, one.size_bytes, direct=True, engine=engine)
-    else:
-        text = render_random_fill(
-            path, one.size_bytes, block_bytes=one.block_bytes, seed=seed, engine=engine
-        )
     device = probe.device_under(identity)
     before = probe.device_counters(device) if device else None
-    wall_s = write_all(
-        Path(path), text, one.size_bytes, tool=tool, folder=folder, stop=stop, on_tick=on_tick
-    )
+    with lease.opened(identity) as name:
+        if one.pattern == "sequential":
+            text = render_fill(name, one.size_bytes, direct=True, engine=engine)
+        else:
+            text = render_random_fill(
+                name, one.size_bytes, block_bytes=one.block_bytes, seed=seed, engine=engine
+            )
+        path = Path(identity.real_path)
+        wall_s = write_all(
+            path, text, one.size_bytes, tool=tool, folder=folder, stop=stop, on_tick=on_tick
+        )
     after = probe.device_counters(device) if device else None
     counted = None
     if before is not None and after is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from kvbench.errors import EnvironmentMissing
-from kvbench.host import guard
+from kvbench.host import guard, lease
 from kvbench.host.model import Identity
 from kvbench.host.samples import SAMPLE_BYTES, is_empty, read_blocks
 
@@ -30,7 +30,7 @@ def write_marks(identity: Identity, offsets: Sequence[int], seed: int) -> None:
     """
     guard.same_device(identity)
     try:
-        descriptor = os.open(identity.real_path, os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC)
+        descriptor = lease.open_to_write(identity, os.O_DIRECT)
         try:
             with mmap.mmap(-1, SAMPLE_BYTES) as page:  # page-aligned, as O_DIRECT wants it
                 for offset, mark in zip(offsets, _marks(len(offsets), seed), strict=True):

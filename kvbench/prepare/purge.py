@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kvbench.errors import EnvironmentMissing, Interrupted, UsageError
 from kvbench.fio.launch import launch
-from kvbench.host import guard
+from kvbench.host import guard, lease
 from kvbench.host.model import EraseAbilities, Identity
 from kvbench.host.samples import sample_offsets
 from kvbench.prepare.marks import look, write_marks
@@ -148,7 +148,7 @@ def _words(
 
 
 def _discard(identity: Identity, stop: threading.Event) -> None:
-    descriptor = os.open(identity.real_path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = lease.open_to_write(identity)
     try:
         for offset in range(0, identity.size_bytes, _DISCARD_STEP_BYTES):
             if stop.is_set():

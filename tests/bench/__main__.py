@@ -18,6 +18,7 @@ import msgspec
 from kvbench import target
 from kvbench.fio.jobfile import render
 from kvbench.fio.probe import FioTool, find_fio
+from kvbench.host.identity import identify
 from kvbench.measure.run import measure_run
 from kvbench.plan import Plan, TargetSpec, make_plan
 from kvbench.session import Observer
@@ -87,7 +88,7 @@ def bench_against_fio(tool: FioTool, folder: Path) -> None:
     """The same job file through kvbench and by hand."""
     path = target.default_path(folder)
     target.make(path, 512 * MIB)
-    target.fill(path, 512 * MIB, tool=tool, direct=True, engine="io_uring")
+    target.fill(identify(str(path)), 512 * MIB, tool=tool, direct=True, engine="io_uring")
     ratios, beyond = [], []
     for number in range(ROUNDS):
         plan = one_cell_plan("reads.toml", path, direct=True, seed=number + 1)

@@ -18,6 +18,7 @@ import msgspec
 
 from kvbench import target
 from kvbench.fio.probe import FioTool
+from kvbench.host.identity import identify
 from kvbench.measure.run import measure_run
 from kvbench.plan import Plan, TargetSpec, make_plan
 from kvbench.store.read import read_run
@@ -98,7 +99,7 @@ def calibrate(tool: FioTool, folder: Path) -> None:
     """Print the ratio of both request times for each kind of buffers."""
     path = target.default_path(folder)
     target.make(path, SPAN_BYTES)
-    target.fill(path, SPAN_BYTES, tool=tool, direct=True, engine="io_uring")
+    target.fill(identify(str(path)), SPAN_BYTES, tool=tool, direct=True, engine="io_uring")
     blocks = folder / "blocks"
     blocks.mkdir()
     for number in range(SPAN_BYTES // BLOCK_BYTES):
