@@ -76,7 +76,7 @@ def _figure(
     stream = workload.streams[0]
     wanted = tuple(dict.fromkeys((*PERCENTILES, load.percentile)))
     series = [s for n, p in enumerate(wanted) if (s := _series(index, stream, curve, p, n))]
-    if not series:
+    if not any(len(one.x) > 1 for one in series):  # one rate makes no curve
         return None
     rules = _rules(index, stream, load, curve)
     name = short(workload.name)

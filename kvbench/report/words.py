@@ -319,7 +319,7 @@ def _parameter(key: str, value: SweepValue) -> str:
     if field == "prefetch_steps":
         return f"{prefix}{value} steps ahead"
     if number is not None and field == "pause":
-        return f"{prefix}pause {format_value(number, 's')}"
+        return f"{prefix}pause {micro(format_value(number, 's'))}"
     if number is not None and field == "span_percent":
         return f"{prefix}{_span(number)}"
     if number is not None and field == "rate_iops":

@@ -98,3 +98,17 @@ def test_a_usable_rate_that_nobody_measured_is_missing_in_words() -> None:
     value = table.groups[0].rows[0].values[place]
     assert value is not None
     assert not value.known
+
+
+def test_a_single_rate_makes_no_curve() -> None:
+    run = make_run([LOAD], judge=all_valid)
+    shares = ["10 %", "30 %", "50 %", "70 %", "90 %"]
+    for count, figures in ((1, 0), (2, 1)):
+        lost = shares[count:]
+        kept = tuple(
+            s
+            for s in run.summaries
+            if not (s.parameters.get("load") in lost and s.metric.startswith("latency"))
+        )
+        found = load_figures(Index(replace(run, summaries=kept)), LOAD, "load-1")
+        assert len(found) == figures

@@ -182,3 +182,4 @@ def test_microseconds_of_stored_texts_have_the_sign_of_the_pages_and_names_keep_
     assert words.micro("about us; 5 users; 5us") == "about us; 5 users; 5us"
     assert words.sentence("p99 of 84.2 us is too long") == "p99 of 84.2 µs is too long"
     assert words.short("job 5 us") == "job 5 us"
+    assert words.parameter_words({"pause": 1e-5}) == "pause 10.0 µs"
