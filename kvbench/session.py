@@ -133,11 +133,22 @@ class Session:
                     return False
                 if cell.cell_id not in self._done:
                     self._one(cell)
-        except StoreError:
+        except StoreError as error:
+            self._end, self._reason = "failed", str(error)
             raise
         except KvbenchError as error:
             self._end, self._reason = "failed", str(error)
         return self._end == "complete"
+
+    @property
+    def end(self) -> tuple[RunEnd, str]:
+        """How the run would end now, and why."""
+        return self._end, self._reason
+
+    def cut_short(self, end: RunEnd, reason: str) -> None:
+        """Give a run that nothing is wrong with the end of another, where it lacks cells for it."""
+        if self._end == "complete" and self.stored < len(self.plan.cells):
+            self._end, self._reason = end, reason
 
     def finish(self, reason: str = "", repetitions: int | None = None) -> EndRecord:
         """Write how the run ended, and return it.

@@ -3,7 +3,7 @@
 import argparse
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +36,7 @@ from kvbench.errors import (
     ExitCode,
     Interrupted,
     NotComparable,
+    StoreError,
     UsageError,
 )
 from kvbench.fio.cell_limits import refuse_unfit_plan
@@ -47,7 +48,7 @@ from kvbench.plan import Cell
 from kvbench.session import Session
 from kvbench.store import layout
 from kvbench.store.read import RunArchive, find_run, read_run
-from kvbench.store.records import EndRecord, Pairing, RunRecord
+from kvbench.store.records import EndRecord, Pairing, RunEnd, RunRecord
 from kvbench.store.write import RunWriter
 from kvbench.target import default_path
 
@@ -290,10 +291,11 @@ def _ended(sides: Sequence[tuple[Path, EndRecord]]) -> Path | None:
     Raises:
         EnvironmentMissing: one failed.
     """
+    stopped = [str(folder) for folder, end in sides if end.end == "interrupted"]
+    if stopped:
+        output.advise(f"interrupted; what was measured is kept in {' and '.join(stopped)}")
+        return None
     for folder, end in sides:
-        if end.end == "interrupted":
-            output.advise(f"interrupted; what was measured is kept in {folder}")
-            return None
         if end.end == "failed":
             raise EnvironmentMissing(
                 f"the run failed: {end.reason}",
@@ -390,30 +392,57 @@ def _take_turns(
     quiet = arguments.quiet or arguments.json
     sessions: dict[str, tuple[Session, Path]] = {}
     with LiveView(quiet=True, repetitions=1) as view:
-        for ready in sides:
-            writer = RunWriter.create(arguments.results, ready.record)
-            session = Session(
-                ready.choice.plan,
-                tool=tool,
-                identity=ready.identity,
-                writer=writer,
-                observer=view,
-                stop=stop,
-            )
-            sessions[ready.side] = (session, writer.folder)
-        turns = [_repetitions(ready.choice.plan.cells) for ready in sides]
-        for number, (first, second) in enumerate(zip(*turns, strict=True)):
-            both = list(zip(sides, (first, second), strict=True))
-            going = True
-            for ready, cells in both[::-1] if number and number % 2 == 0 else both:
-                if not quiet and number:
-                    output.advise(
-                        f"repetition {number} of {ready.choice.plan.repetitions}: {ready.side}"
-                    )
-                going = going and sessions[ready.side][0].run(cells)
-            if not going:
-                break
-    return {side: (folder, session.finish()) for side, (session, folder) in sessions.items()}
+        try:
+            for ready in sides:
+                writer = RunWriter.create(arguments.results, ready.record)
+                session = Session(
+                    ready.choice.plan,
+                    tool=tool,
+                    identity=ready.identity,
+                    writer=writer,
+                    observer=view,
+                    stop=stop,
+                )
+                sessions[ready.side] = (session, writer.folder)
+            turns = [_repetitions(ready.choice.plan.cells) for ready in sides]
+            for number, (first, second) in enumerate(zip(*turns, strict=True)):
+                both = list(zip(sides, (first, second), strict=True))
+                going = True
+                for ready, cells in both[::-1] if number and number % 2 == 0 else both:
+                    if not quiet and number:
+                        output.advise(
+                            f"repetition {number} of {ready.choice.plan.repetitions}: {ready.side}"
+                        )
+                    going = going and sessions[ready.side][0].run(cells)
+                if not going:
+                    break
+        except BaseException as error:
+            with suppress(StoreError):  # what came first is told
+                _finish(sessions, "failed", str(error) or type(error).__name__)
+            raise
+    ends = [session.end for session, _ in sessions.values()]
+    return _finish(sessions, *next((end for end in ends if end[0] != "complete"), ends[0]))
+
+
+def _finish(
+    sessions: dict[str, tuple[Session, Path]], end: RunEnd, reason: str
+) -> dict[str, tuple[Path, EndRecord]]:
+    """Store the end of both sides; the one that did not stop is not whole where it lacks cells.
+
+    Raises:
+        StoreError: an end cannot be stored; the other one was tried all the same.
+    """
+    finished: dict[str, tuple[Path, EndRecord]] = {}
+    failed: StoreError | None = None
+    for side, (session, folder) in sessions.items():
+        session.cut_short(end, f"the other side ended: {reason}")
+        try:
+            finished[side] = (folder, session.finish())
+        except StoreError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return finished
 
 
 def _repetitions(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -2,17 +2,21 @@
 
 import json
 import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kvbench import session
 from kvbench.cli.ab import SAME_OF_ONE, refuse_unlike
-from kvbench.errors import ExitCode, NotComparable
+from kvbench.cli.main import verb_parser
+from kvbench.errors import EnvironmentMissing, ExitCode, NotComparable, Refused, StoreError
 from kvbench.host.model import Written
-from kvbench.plan import Plan
+from kvbench.plan import Cell, Plan
 from kvbench.store.read import list_runs, read_run
-from kvbench.store.records import RunRecord
+from kvbench.store.records import CellRecord, EndRecord, RunRecord
 from kvbench.units import MIB
 from tests.cli.program import SMALL, kvbench, needs_fio
 from tests.compare.runs import a_record
@@ -173,3 +177,79 @@ def test_sides_in_another_state_are_refused(second: RunRecord, told: str) -> Non
 
 def test_another_firmware_is_what_is_tested() -> None:
     refuse_unlike(BEFORE, after(facts={"device_firmware": "FW2"}), SAME_OF_ONE)
+
+
+class Killed(BaseException):
+    """Nothing in the product may take it for an error of its own."""
+
+
+def in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[str], None]) -> None:
+    """Measure two files in turns; ``fail`` is told the side before each of its cells."""
+    one, two = written_file(tmp_path / "one"), written_file(tmp_path / "two")
+    monkeypatch.chdir(tmp_path)
+    run_cell = session._run_cell
+
+    def watched(cell: Cell, **options: Any) -> CellRecord:  # noqa: ANN401 - what it takes
+        if cell.purpose == "measure":
+            fail(Path(options["identity"].path).name)
+        return run_cell(cell, **options)
+
+    monkeypatch.setattr(session, "_run_cell", watched)
+    parser, verb = verb_parser("ab")
+    given = parser.parse_args([str(one), str(two), *map(str, QUICK)])
+    given.command = ("kvbench", "ab")
+    raise SystemExit(verb.execute(given))
+
+
+def ends(folder: Path) -> dict[str, EndRecord]:
+    found = [read_run(run) for run in list_runs(folder / "results")]
+    assert all(len(run.cells) < len(run.record.plan.cells) for run in found)
+    return {
+        run.record.pairing.side: run.end
+        for run in found
+        if run.record.pairing is not None and run.end is not None
+    }
+
+
+@pytest.mark.fio
+@needs_fio
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (StoreError("no room"), StoreError),
+        (Refused("another device"), EnvironmentMissing),
+        (Killed("bug"), Killed),
+    ],
+)
+def test_in_turns_no_side_that_lacks_cells_is_called_complete(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    raised: type[BaseException],
+) -> None:
+    def fail(side: str) -> None:
+        if side == "two":
+            raise error
+
+    with pytest.raises(raised):
+        in_turns(tmp_path, monkeypatch, fail)
+    found = ends(tmp_path)
+    assert {side: end.end for side, end in found.items()} == {"A": "failed", "B": "failed"}
+    assert found["A"].reason == f"the other side ended: {error}"
+
+
+@pytest.mark.fio
+@needs_fio
+def test_in_turns_a_stop_ends_both_sides_as_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(side: str) -> None:
+        if side == "two":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as left:
+        in_turns(tmp_path, monkeypatch, stop)
+    assert left.value.code == ExitCode.INTERRUPTED
+    assert {end.end for end in ends(tmp_path).values()} == {"interrupted"}
+    told = capsys.readouterr().err
+    assert all(run.name in told for run in list_runs(tmp_path / "results"))
