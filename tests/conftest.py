@@ -25,16 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests stay in one worker when several share the work.
 
-    What measures or makes devices never runs beside another that does: they would count each
+    What makes or measures devices never runs beside another that does: they would count each
     other's requests and pages.  All other tests stay with those of their file, with which they
-    share fixtures.
+    share fixtures; those of the command line measure files, and count nothing of the machine's.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:
-        marked = any(item.get_closest_marker(name) for name in ("fio", "blockdev", "slow"))
-        group = "devices" if marked else item.path.stem + item.path.parent.name
-        item.add_marker(pytest.mark.xdist_group(group))
+        folder, file = item.path.parent.name, item.path.stem
+        marks = ("blockdev",) if folder == "cli" else ("blockdev", "fio", "slow")
+        alone = any(item.get_closest_marker(name) for name in marks)
+        item.add_marker(pytest.mark.xdist_group("devices" if alone else f"{folder}-{file}"))
 
 
 @pytest.fixture
