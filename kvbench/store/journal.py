@@ -39,7 +39,7 @@ def append(folder: Path, entry: Begun) -> None:
         try:
             # what a power cut left without its end is ended first
             begin = b"" if _ends_in_order(path) else b"\n"
-            os.write(descriptor, begin + msgspec.json.encode(entry) + b"\n")
+            _write_all(descriptor, begin + msgspec.json.encode(entry) + b"\n")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -76,6 +76,22 @@ def read(folder: Path) -> tuple[Begun, ...]:
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return tuple(entries)
+
+
+def _write_all(descriptor: int, line: bytes) -> None:
+    """Write the whole line at the end of a file, or leave the file as it was.
+
+    Raises:
+        OSError: it does not fit: a full disk and a limit take a part of it without a word.
+    """
+    size_bytes = os.fstat(descriptor).st_size
+    left = line
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        os.ftruncate(descriptor, size_bytes)
+        raise
 
 
 def _ends_in_order(path: Path) -> bool:

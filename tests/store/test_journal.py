@@ -1,5 +1,10 @@
 """The journal of writing cells: each line is there, whole, before its cell begins."""
 
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +37,45 @@ def test_a_line_that_a_power_cut_left_half_written_is_no_cell_and_spoils_no_othe
 def test_a_cell_must_not_begin_when_it_cannot_be_noted(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing was written to the target"):
         journal.append(tmp_path / "gone", FIRST)
+
+
+@contextmanager
+def file_limit(size_bytes: int) -> Iterator[None]:
+    """No file may grow beyond this, as on a disk that is full in the middle of a line."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.parametrize("room_bytes", [0, 1, 20])
+def test_a_line_that_fits_in_part_is_refused_and_taken_back(
+    tmp_path: Path, room_bytes: int
+) -> None:
+    journal.append(tmp_path, FIRST)
+    path = tmp_path / journal.FILE
+    whole = path.read_bytes()
+    with (
+        file_limit(len(whole) + room_bytes),
+        pytest.raises(StoreError, match="nothing was written to the target"),
+    ):
+        journal.append(tmp_path, SECOND)
+    assert path.read_bytes() == whole
+    journal.append(tmp_path, SECOND)
+    assert journal.read(tmp_path) == (FIRST, SECOND)
+
+
+def test_a_line_is_written_to_its_end_where_the_system_takes_it_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
+    journal.append(tmp_path, FIRST)
+    assert journal.read(tmp_path) == (FIRST,)
 
 
 def test_a_journal_that_is_no_file_is_refused(tmp_path: Path) -> None:
