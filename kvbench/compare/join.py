@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from kvbench.compare.aspects import blocked, device_of, differences, in_turns
-from kvbench.compare.judge import Question, Sides, judge, sample_of
+from kvbench.compare.judge import Question, judge, sample_of
+from kvbench.compare.lacking import Sides
 from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Row, Sample, Side, Unshared
 from kvbench.compare.policy import Policy

@@ -2,26 +2,25 @@
 
 A verdict needs effect and evidence: BETTER or WORSE an effect beyond the margin and a p-value that
 holds after correction for all tests; SAME an interval inside the margin.  A number that a side
-does not have is MISSING.  Everything else is UNCLEAR, with what is in the way: also a percentile
-for which too few I/Os came.
+does not have is MISSING, and one that some repetitions lack is judged by the others (see
+``lacking``).  Everything else is UNCLEAR, with what is in the way.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kvbench.compare import lacking
+from kvbench.compare.lacking import Sides
 from kvbench.compare.model import Change, Sample, Verdict
 from kvbench.measure.model import Summary
 from kvbench.metrics import Better
 from kvbench.stats import rank_sum, series, two_sample
 from kvbench.stats.two_sample import TwoSample
 
-RARE = "too few "  # how the reason of a percentile begins that lacks I/Os, requests or steps
 LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
-
-Sides = Literal["one", "two"]  # asked for "worse" only (a gate), or for "different"
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -50,6 +49,8 @@ def sample_of(summary: Summary) -> Sample:
         censored=summary.censored,
         reason=summary.reason,
         doubts=summary.doubts,
+        partial=summary.partial,
+        lacking=summary.lacking,
         outliers=series.outliers(summary.values),
         drift=series.clear_drift(summary.values),
     )
@@ -74,7 +75,7 @@ def judge(
     """
     tested = [_test(question, chance, sides) for question in questions]
     known = [place for place, test in enumerate(tested) if test is not None]
-    count = max(len(known), tests or 0)
+    count = max(1, len(known), tests or 0)
     worse: dict[int, float] = {}
     better: dict[int, float] = {}
     spare = [1.0] * (count - len(known))
@@ -104,10 +105,10 @@ def judge(
 
 def _test(question: Question, chance: float, sides: Sides) -> TwoSample | None:
     a, b = question.a, question.b
-    if question.better == "neither" or a is None or b is None or not a.values or not b.values:
+    if question.better == "neither" or a is None or b is None or not a.known or not b.known:
         return None
     # The interval that belongs to the test: asked about one side, its worse end holds the chance.
-    return two_sample.compare(a.values, b.values, 1 - (chance if sides == "two" else 2 * chance))
+    return two_sample.compare(a.known, b.known, 1 - (chance if sides == "two" else 2 * chance))
 
 
 def _change(
@@ -122,9 +123,9 @@ def _change(
     advise: bool,
 ) -> Change:
     a, b = question.a, question.b
-    if a is None or b is None or not a.values or not b.values:
-        verdict: Verdict = "UNCLEAR" if _only_rare(question) else "MISSING"
-        return Change(verdict=verdict, reason=_missing(question), margin=question.margin)
+    if a is None or b is None or not a.known or not b.known:
+        verdict, reason = lacking.without_value(a, b, question.names, sides, chance / count)
+        return Change(verdict=verdict, reason=reason, margin=question.margin)
     if question.better == "neither" or test is None:
         return Change(verdict="UNCLEAR", reason="no direction of it is better")
     change = Change(
@@ -143,15 +144,18 @@ def _change(
     if a.censored or b.censored:
         return replace(change, reason="beyond what fio sees, so its size is not known")
     decided, reason = _verdict(question, test, p_worse, p_better, chance, sides)
+    unfair = lacking.unfair(decided, a, b, question.names, sides)
+    if unfair:  # what is lacking may be worse than all that is there
+        return replace(change, reason=unfair)
     if decided != "UNCLEAR":
         return replace(change, verdict=decided, reason=reason)
-    each = chance / (2 if sides == "two" else 1) / max(1, count)
+    each = chance / (2 if sides == "two" else 1) / count
     if reason:  # a drift, which more repetitions do not take away
         return replace(change, reason=reason)
     reason = _why_open(test, question, each, count, min(p_worse, p_better))
     if not advise:
         return replace(change, reason=reason)
-    more = two_sample.more_repetitions(a.values, b.values, _limits(question, test, sides), each)
+    more = two_sample.more_repetitions(a.known, b.known, _limits(question, test, sides), each)
     return replace(change, reason=reason, more=more)
 
 
@@ -197,7 +201,7 @@ def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
     if test.kind == "ratio":
         room = two_sample.ratio_shift(question.margin)
         return room, room
-    medians = [abs(s.median or 0.0) for s in (question.a, question.b) if s is not None]
+    medians = [abs(median(s.known)) for s in (question.a, question.b) if s is not None and s.known]
     room = question.margin * max(medians)
     return room, room
 
@@ -211,7 +215,7 @@ def _limits(question: Question, test: TwoSample, sides: Sides) -> list[float]:
 
 def _all_equal(question: Question) -> bool:
     a, b = question.a, question.b
-    return a is not None and b is not None and len({*a.values, *b.values}) == 1
+    return a is not None and b is not None and len({*a.known, *b.known}) == 1
 
 
 def _drifted(question: Question, test: TwoSample) -> str:
@@ -262,24 +266,6 @@ def _named(question: Question) -> tuple[tuple[str, Sample | None], tuple[str, Sa
     return (question.names[0], question.a), (question.names[1], question.b)
 
 
-def _missing(question: Question) -> str:
-    lacking = [
-        f"{name}: {'not in this run' if sample is None else sample.reason or 'no value'}"
-        for name, sample in _named(question)
-        if sample is None or not sample.values
-    ]
-    return "; ".join(lacking)
-
-
-def _only_rare(question: Question) -> bool:
-    """Whether a number lacks nothing but I/Os, as a percentile does in a slow repetition.
-
-    It did not vanish, so it is open.
-    """
-    lacking = [sample for _, sample in _named(question) if sample is None or not sample.values]
-    return all(s is not None and not s.excluded and s.reason.startswith(RARE) for s in lacking)
-
-
 def _doubts(question: Question) -> tuple[str, ...]:
     found = []
     for name, sample in _named(question):
@@ -289,4 +275,6 @@ def _doubts(question: Question) -> tuple[str, ...]:
         if sample.excluded:
             many = "repetition does" if sample.excluded == 1 else "repetitions do"
             found.append(f"{name}: {sample.excluded} {many} not count")
+        if sample.partial:
+            found.append(f"{name}: {lacking.lacking_words(sample)}")
     return tuple(found)

@@ -58,7 +58,8 @@ class Sample(Struct, frozen=True, kw_only=True):
 
     ``excluded`` counts repetitions that were invalid or failed; ``outliers`` are places in
     ``values``; ``drift`` is the trend over the repetitions as a share of the median, None where
-    none stands out from luck.
+    none stands out from luck.  Where ``lacking`` repetitions that count have no value there is no
+    median, and ``partial`` has the values of the others.
     """
 
     values: tuple[float, ...]
@@ -74,6 +75,20 @@ class Sample(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...]
     outliers: tuple[int, ...] = ()
     drift: float | None = None
+    partial: tuple[float, ...] = ()
+    lacking: int = 0
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the repetitions that have one."""
+        return self.values or self.partial
+
+    @property
+    def lacking_share(self) -> float:
+        """The share of the repetitions that count in which there is no value."""
+        if not self.known:
+            return 1.0
+        return self.lacking / (self.lacking + len(self.known))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -18,11 +18,13 @@ from kvbench.errors import UsageError
 from kvbench.gate.model import Gate, GateRow, Outcome, RequiredRow, RowVerdict, Ungated
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
+from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.metrics import METRICS
 from kvbench.stats import rank_sum
 from kvbench.units import format_value
 
 SIDES = ("baseline", "candidate")
+OVERRUN = ("overloaded", "no rate that was tried")  # a load took the number away
 
 
 def decide(
@@ -89,13 +91,16 @@ def _stricter(policy: Policy, looks: int) -> Policy:
 
 
 def _never_there(paired: Paired, policy: Policy) -> bool:
-    """Whether neither run can have the number, for want of I/Os and not because a cell failed.
+    """Whether neither run can have the number, for want of I/Os or of what it is made of.
 
-    A number that the policy asks for by name must be there.
+    A number that the policy asks for by name must be there.  One that was lost to a cell that
+    failed, or to a load that the drive did not keep up with, is open and not left out; but a load
+    curve is driven until the drive does not keep up, and its usable rate says where that is.
     """
     if policy.names_metrics:
         return False
-    return all(_too_few(sample) for sample in paired.samples)
+    of_a_curve = paired.workload.load is not None and paired.key.metric not in OF_A_CURVE
+    return all(_cannot_be(sample, of_a_curve=of_a_curve) for sample in paired.samples)
 
 
 def _with_failures(change: Change, candidate: Sample, policy: Policy) -> Change:
@@ -118,8 +123,10 @@ def _fits(pattern: str, paired: Paired) -> bool:
     return pattern == PRIMARY or fnmatchcase(name, pattern)
 
 
-def _too_few(sample: Sample | None) -> bool:
-    return sample is not None and not sample.values and not sample.excluded
+def _cannot_be(sample: Sample | None, *, of_a_curve: bool) -> bool:
+    if sample is None or sample.known or sample.excluded:
+        return False
+    return of_a_curve or not any(word in sample.reason for word in OVERRUN)
 
 
 def _why_ungated(paired: Paired) -> str:

@@ -78,6 +78,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     ``low`` and ``high`` are a distribution-free 95 % interval of the median when ``interval`` is
     "95 %" (n >= 6), and the smallest and largest value when it is "range".  ``excluded`` counts
     repetitions that were invalid or failed; ``doubts`` are those of the cells that were used.
+    Where ``lacking`` repetitions that count have no value there is no summary, and ``partial`` has
+    the values of the others.
     """
 
     point_id: str
@@ -101,6 +103,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     censored: bool
     reason: str
     doubts: tuple[str, ...]
+    partial: tuple[float, ...] = ()
+    lacking: int = 0
 
 
 class MeasuredRun(Struct, frozen=True, kw_only=True, eq=False):

@@ -81,9 +81,9 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
     stream, direction, metric = key
     cell = members[0].cell
     found = [m for c in used for m in c.measurements if (m.stream, m.direction, m.metric) == key]
-    with_value = [m for m in found if m.value is not None]
-    if len(with_value) < len(found):
-        with_value = []
+    some = [m for m in found if m.value is not None]
+    lacking = len(found) - len(some)
+    with_value = [] if lacking else some
     values = tuple(m.value for m in with_value if m.value is not None)
     interval = median_interval(values) if values else None
     return Summary(
@@ -118,6 +118,8 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
                 )
             )
         ),
+        partial=tuple(m.value for m in some if m.value is not None) if lacking else (),
+        lacking=lacking,
     )
 
 

@@ -53,7 +53,12 @@ def gate_method(gate: Gate) -> tuple[tuple[str, str], ...]:
             "Neither is shown. It is no PASS: the reason says what is in the way, and where it can "
             "be known, how many repetitions would decide.",
         ),
-        ("MISSING", "The baseline has a value and the candidate has none."),
+        (
+            "MISSING",
+            "The baseline has a value and no repetition of the candidate has one. Where some "
+            "have one they are judged, and a good verdict stands only where the candidate lacks "
+            "it no more often than the baseline.",
+        ),
         (
             "INCOMPARABLE",
             "The runs differ in what the policy says must not differ, or did other I/O under one "

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvbench.compare.judge import Question, Sides, judge
-from kvbench.compare.model import Change
+from kvbench.compare.judge import Question, judge
+from kvbench.compare.lacking import Sides
+from kvbench.compare.model import Change, Sample
 from kvbench.metrics import Better
 from tests.compare.samples import a_question, a_sample
 
@@ -79,7 +80,7 @@ def test_a_metric_that_vanished_is_missing() -> None:
     case = CORNERS["missing-metric"]
     values = [[v for v in case[side] if v is not None] for side in ("baseline", "candidate")]
     assert [] in values
-    for reason, excluded in (("fio failed", 0), ("", 0), ("too few I/Os: 3 of 1,000", 2)):
+    for reason, excluded in (("fio failed", 0), ("", 0), ("no repetition counts: 3 invalid", 3)):
         a, b = (a_sample(v, reason="" if v else reason, excluded=excluded) for v in values)
         change = one(Question(a=a, b=b, better=case["better"], margin=0.05))
         assert change.verdict == "MISSING"
@@ -95,6 +96,52 @@ def test_a_percentile_for_which_too_few_ios_came_is_open_and_did_not_vanish() ->
         assert change.verdict == "UNCLEAR"
         assert "other: too few I/Os: 385 of 1,000" in change.reason
         assert change.estimate is None
+
+
+OVERRUN = "overloaded: offered 9k/s, achieved 8k/s"
+
+
+def lacking(values: list[float], of: int, reason: str = OVERRUN) -> Sample:
+    """A sample of which only ``values`` of ``of`` repetitions are known."""
+    return a_sample(
+        [],
+        partial=tuple(values),
+        lacking=of - len(values),
+        reason=f"{reason} (in {of - len(values)} of {of} repetitions)",
+    )
+
+
+QUIET = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.005]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "gate", "comparison"),
+    [
+        (a_sample(QUIET), lacking(QUIET[:7], 8), "UNCLEAR", "UNCLEAR"),
+        (lacking(QUIET[:7], 8), a_sample(QUIET), "SAME", "UNCLEAR"),
+        (lacking(QUIET[:7], 8), lacking(QUIET[1:], 8), "SAME", "SAME"),
+        (a_sample(QUIET), lacking([2 * v for v in QUIET[:7]], 8), "WORSE", "WORSE"),
+        (lacking(QUIET[:7], 8), a_sample([2 * v for v in QUIET]), "WORSE", "UNCLEAR"),
+        (a_sample([2 * v for v in QUIET]), lacking(QUIET[:7], 8), "UNCLEAR", "UNCLEAR"),
+        (a_sample(QUIET), lacking([], 8), "MISSING", "MISSING"),
+        (lacking(QUIET[:7], 8), lacking([], 8), "MISSING", "MISSING"),
+        (lacking(QUIET[:1], 8), lacking([], 8), "UNCLEAR", "MISSING"),
+        (lacking([], 8), a_sample(QUIET), "UNCLEAR", "MISSING"),
+        (lacking([], 8), lacking([], 8), "UNCLEAR", "MISSING"),
+    ],
+)
+def test_a_number_that_repetitions_lack_is_judged_by_the_others_and_never_for_its_owner(
+    a: Sample, b: Sample, gate: str, comparison: str
+) -> None:
+    question = Question(a=a, b=b, better="lower", margin=0.1)
+    assert (one(question).verdict, one(question, "two").verdict) == (gate, comparison)
+
+
+def test_how_many_repetitions_lack_a_number_is_said() -> None:
+    question = Question(a=a_sample(QUIET), b=lacking(QUIET[:7], 8), better="lower", margin=0.1)
+    change = one(question)
+    assert "other: 1 of 8 repetitions have no value (overloaded: offered 9k/s" in change.reason
+    assert any("other: 1 of 8 repetitions" in doubt for doubt in change.doubts)
 
 
 def test_equal_values_are_the_same_without_a_nan() -> None:

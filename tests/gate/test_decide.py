@@ -1,5 +1,8 @@
 """The gate: red for a regression, green for proof only, and open for everything else."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,9 +12,10 @@ from kvbench.compare.policy import Policy, RequiredLevel, find_policy
 from kvbench.errors import UsageError
 from kvbench.gate.decide import decide
 from kvbench.gate.model import Gate
-from kvbench.measure.model import MeasuredRun
+from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.measure.roles import Judgement
-from tests.compare.runs import a_run
+from kvbench.workload.schema import Load
+from tests.compare.runs import THREE, a_run
 from tests.compare.samples import a_summary
 
 GOOD = {"iops": [100.0, 101, 102, 99, 98, 100], "latency_p99": [1.0, 1.01, 0.99, 1, 1.02, 0.98]}
@@ -121,13 +125,85 @@ def test_a_number_too_rare_that_is_asked_for_by_name_is_not_left_out(policy: Pol
     assert found.ungated == ()
 
 
-def test_a_point_that_failed_on_both_sides_is_missing_not_left_out(policy: Policy) -> None:
+def test_a_point_that_failed_on_both_sides_is_open_and_not_left_out(policy: Policy) -> None:
     broken = a_summary([], metric="iops", parameters={}, excluded=6, reason="no repetition counts")
     runs = [
         a_run(name, {"latency_p99": GOOD["latency_p99"]}, summaries=(broken,))
         for name in ("base", "new")
     ]
-    assert decide(runs[0], runs[1], policy, NO_CARDS).outcome == "FAIL"
+    assert decide(runs[0], runs[1], policy, NO_CARDS).outcome == "UNCLEAR"
+
+
+OVERRUN = "overloaded: offered 9k/s, achieved 8k/s"
+
+
+def lacking(values: Sequence[float], of: int, reason: str = OVERRUN, excluded: int = 0) -> Summary:
+    """The p99 of a run in which only some repetitions have one."""
+    return a_summary(
+        [],
+        metric="latency_p99",
+        parameters={},
+        partial=tuple(values),
+        lacking=of - len(values),
+        reason=f"{reason} (in {of - len(values)} of {of} repetitions)",
+        excluded=excluded,
+    )
+
+
+def of_p99(name: str, summary: Summary | None) -> MeasuredRun:
+    if summary is None:
+        return a_run(name, GOOD)
+    return a_run(name, {"iops": GOOD["iops"]}, summaries=(summary,))
+
+
+P99 = GOOD["latency_p99"]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "outcome"),
+    [
+        (lacking([], 6), None, "UNCLEAR"),
+        (lacking(P99[:5], 6), None, "PASS"),
+        (lacking(P99[:5], 6), lacking([], 6), "FAIL"),
+        (lacking([], 6), lacking([], 6), "UNCLEAR"),
+        (None, lacking([], 6), "FAIL"),
+        (None, lacking(P99[:5], 6), "UNCLEAR"),
+        (None, lacking(P99[:4], 5, "too few I/Os: 990 of 1,000 needed", 1), "UNCLEAR"),
+        (None, lacking([], 5, "too few I/Os: 990 of 1,000 needed", 1), "UNCLEAR"),
+    ],
+)
+def test_what_repetitions_without_the_number_are_worth(
+    policy: Policy, baseline: Summary | None, candidate: Summary | None, outcome: str
+) -> None:
+    found = decide(of_p99("base", baseline), of_p99("new", candidate), policy, NO_CARDS)
+    assert found.outcome == outcome
+
+
+def test_a_drive_against_itself_rarely_fails_for_overloaded_repetitions(policy: Policy) -> None:
+    rng = np.random.default_rng(5)
+    for chance in (0.02, 0.1, 0.5):
+        fails = 0
+        for _ in range(40):
+            sides = []
+            for name in ("base", "new"):
+                p99 = np.exp(rng.normal(0, 0.01, 6))
+                kept = p99[rng.random(6) > chance].tolist()
+                whole = a_run(name, {"iops": GOOD["iops"], "latency_p99": p99.tolist()})
+                sides.append(whole if len(kept) == 6 else of_p99(name, lacking(kept, 6)))
+            fails += decide(sides[0], sides[1], policy, NO_CARDS).outcome == "FAIL"
+        assert fails <= 2
+
+
+def test_a_load_curve_may_overrun_in_both_runs(policy: Policy) -> None:
+    load = Load(limit_s=0.01, percentile=99.0, percents=(50,), queue_depth=8)
+    curve = replace(THREE, load=load)
+    runs = [
+        a_run(name, {"iops": GOOD["iops"]}, workload=curve, summaries=(lacking([], 6),))
+        for name in ("base", "new")
+    ]
+    found = decide(runs[0], runs[1], policy, NO_CARDS)
+    assert found.outcome == "PASS"
+    assert "overloaded" in found.ungated[0].reason
 
 
 @pytest.mark.parametrize(
