@@ -5,7 +5,8 @@ A reading claims no more than the numbers carry: a step counts only where every 
 writing a function and naming it in ``PROBES``.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import log
 
 from msgspec.structs import replace
 
@@ -20,12 +21,15 @@ from kvbench.measure.write_readings import (
     sustained_write,
 )
 from kvbench.stats.knee import RISE_MIN
+from kvbench.stats.student import p_larger
+from kvbench.stats.two_sample import holm
 from kvbench.store.read import RunArchive
 from kvbench.units import MIB, format_count, format_size, format_time, format_value
 from kvbench.workload.schema import SweepValue
 
 WINDOWED = ("sustained-write",)  # workloads that are looked at second by second
 REPETITIONS_MIN = 3  # with fewer, one slow second makes a difference
+CHANCE_MAX = 0.05  # of a difference where there is none, over all that one probe compares
 IDLE_RATIO_MIN = 1.5  # of the latency without a pause
 SLOT_BYTES = 32 * MIB
 SCANNED_BYTES = 1_000_000_000_000
@@ -120,27 +124,36 @@ def restart_scan(probed: Probed) -> Iterator[Reading]:
 def read_under_write(probed: Probed) -> Iterator[Reading]:
     """What a writer costs the reads beside it."""
     question = "What does a writer cost the reads beside it?"
-    sentences, slower, compared, few = [], False, False, False
-    for metric, words in (("latency_p50", "median"), ("latency_p99", "p99")):
+    sentences, slower, compared, unsure = [], False, False, False
+    pairs: dict[str, tuple[Summary, Summary]] = {}
+    for metric in ("latency_p50", "latency_p99"):
         alone = _first(probed, metric, "read", alone=True)
         beside = _first(probed, metric, "read", alone=False)
-        if alone is None or beside is None or not alone.median:
+        if alone is not None and beside is not None and alone.median:
+            pairs[metric] = alone, beside
+    chances = dict(zip(pairs, _chances(list(pairs.values())), strict=True))
+    for metric, words in (("latency_p50", "median"), ("latency_p99", "p99")):
+        if metric not in pairs:
             sentences.append(f"No {words} to compare: {_why_none(probed, metric)}.")
             continue
         compared = True
-        ratio = (beside.median or 0.0) / alone.median
+        alone, beside = pairs[metric]
+        ratio = (beside.median or 0.0) / (alone.median or 1.0)
+        apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
         if min(alone.n, beside.n) < REPETITIONS_MIN:
-            few = True
+            unsure = True
             far = f"and fewer than {REPETITIONS_MIN} repetitions cannot tell it from chance"
+        elif apart and chances[metric] > CHANCE_MAX:
+            unsure = True
+            far = "and though the two do not overlap, so few repetitions may differ so by chance"
         else:
-            apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
             slower = slower or apart
             far = "and the two do not overlap" if apart else "within what the repetitions vary by"
         sentences.append(
             f"The {words} of reads is {with_spread(beside)} beside the writer and "
             f"{with_spread(alone)} alone: {ratio:.3g} times, {far}."
         )
-    answer: Answer = "seen" if slower else "not-seen" if compared and not few else "cannot-say"
+    answer: Answer = "seen" if slower else "not-seen" if compared and not unsure else "cannot-say"
     yield probed.reading(question, answer, *sentences)
 
 
@@ -159,13 +172,14 @@ def idle_then_read(probed: Probed) -> Iterator[Reading]:
         yield probed.reading(question, "cannot-say", text)
         return
     (shortest, base), rest = rows[0], rows[1:]
-    told, seen = [], False
+    told, seen, unsure = [], False, False
     few = min(mean.n for _, mean in rows) < REPETITIONS_MIN
-    for pause, mean in rest:
+    chances = _chances([(base, mean) for _, mean in rest])
+    for (pause, mean), chance in zip(rest, chances, strict=True):
         ratio = (mean.median or 0.0) / (base.median or 1.0)
-        apart = (mean.low or 0.0) > (base.high or 0.0)
-        costs = ratio >= IDLE_RATIO_MIN and apart and not few
-        seen = seen or costs
+        apart = ratio >= IDLE_RATIO_MIN and (mean.low or 0.0) > (base.high or 0.0)
+        costs = apart and not few and chance <= CHANCE_MAX
+        seen, unsure = seen or costs, unsure or (apart and not costs)
         told.append(
             f"after {format_time(pause)} a read takes {with_spread(mean)}, {ratio:.2g} times"
             f"{'' if costs else ' (no clear difference)'}"
@@ -180,7 +194,9 @@ def idle_then_read(probed: Probed) -> Iterator[Reading]:
     reads = f"behind the longest pause stand {rows[-1][1].io_count} reads in all."
     if few:
         reads += f" Fewer than {REPETITIONS_MIN} repetitions cannot tell a difference from chance."
-    answer: Answer = "seen" if seen else "cannot-say" if few else "not-seen"
+    elif unsure and not seen:
+        reads += " The repetitions vary so much that a difference may be chance: give more of them."
+    answer: Answer = "seen" if seen else "cannot-say" if few or unsure else "not-seen"
     yield probed.reading(question, answer, f"{begin}; {'; '.join(told)}; {reads}", more=more)
 
 
@@ -192,6 +208,21 @@ PROBES: dict[str, Probe] = {
     "idle-then-read": idle_then_read,
     "sustained-write": sustained_write,
 }
+
+
+def _chances(pairs: Sequence[tuple[Summary, Summary]]) -> list[float]:
+    """Return of each pair the chance that the second is so much larger by luck.
+
+    Corrected for their number, as one that is larger is enough for an answer.
+    """
+    found = []
+    for base, other in pairs:
+        values = (*base.values, *other.values)
+        if min(base.n, other.n) < 2 or min(values) <= 0:
+            found.append(1.0)
+        else:
+            found.append(p_larger([log(v) for v in base.values], [log(v) for v in other.values]))
+    return holm(found)
 
 
 def _parameters(probed: Probed, field: str, value: SweepValue) -> list[dict[str, SweepValue]]:

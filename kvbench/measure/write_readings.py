@@ -1,20 +1,56 @@
 """What the probes that write say: write unit, cache, trims, and whether data is kept.  Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from math import log
 from statistics import median
 
 import numpy as np
+from msgspec import Struct
 
 from kvbench.measure.probed import Probed, range_words
 from kvbench.measure.reading_model import Reading
 from kvbench.stats.drop import VALUES_MIN, find_drop
+from kvbench.stats.student import p_below_zero
+from kvbench.stats.two_sample import holm
 from kvbench.units import format_bandwidth, format_clock, format_size
 
 STEP_SHARE_MAX = 0.85  # of the rate of the next larger writes: below it is a step
 STEP_REPETITIONS_MIN = 3  # with fewer, one slow second makes a step
 APART_MIN = 1.5  # by so much the repetitions of a long write differ for it to be told
 STEP_WORST_MAX = 0.95  # in the repetition that shows it least
+CHANCE_MAX = 0.05  # of one step or more where there is none, over all neighbours together
+
+
+class _Neighbours(Struct, frozen=True, kw_only=True):
+    """Two sizes of writes; ``shares`` is the rate of the smaller over that of the larger."""
+
+    small: int
+    large: int
+    shares: tuple[float, ...]  # one per repetition that has both
+
+    @property
+    def is_step(self) -> bool:
+        """Whether every repetition shows clearly fewer of the smaller writes."""
+        return median(self.shares) <= STEP_SHARE_MAX and max(self.shares) <= STEP_WORST_MAX
+
+    @property
+    def words(self) -> str:
+        """The share with its range."""
+        return (
+            f"writes of {format_size(self.small)} reach {median(self.shares):.2f} of the rate of "
+            f"writes of {format_size(self.large)} ({range_words(self.shares)})"
+        )
+
+
+def _neighbours(rates: Mapping[int, Mapping[int, float]]) -> Iterator[_Neighbours]:
+    """Yield the sizes that follow one another, from their rates by repetition."""
+    for small, large in pairwise(rates):
+        both = sorted(rates[small].keys() & rates[large].keys())
+        shares = [rates[small][r] / rates[large][r] for r in both if rates[large][r] > 0]
+        shares = [share for share in shares if share > 0]
+        if shares:
+            yield _Neighbours(small=small, large=large, shares=tuple(shares))
 
 
 def indirection_unit(probed: Probed) -> Iterator[Reading]:
@@ -44,36 +80,38 @@ def indirection_unit(probed: Probed) -> Iterator[Reading]:
         text = "Fewer than two sizes gave a rate, and a step needs two."
         yield probed.reading(question, "cannot-say", text, *missing, more=more)
         return
-    steps, least = [], (1.0, "")
-    for small, large in pairwise(sizes):
-        both = sorted(rates[small].keys() & rates[large].keys())
-        shares = [rates[small][r] / rates[large][r] for r in both if rates[large][r] > 0]
-        if not shares:
-            continue
-        words = (
-            f"writes of {format_size(small)} reach {median(shares):.2f} of the rate of writes of "
-            f"{format_size(large)} ({range_words(shares)})"
+    pairs = list(_neighbours(rates))
+    chances = holm(p_below_zero([[log(share) for share in pair.shares] for pair in pairs]))
+    steps = [pair for pair in pairs if pair.is_step]
+    sure = [pair for pair, chance in zip(pairs, chances, strict=True) if chance <= CHANCE_MAX]
+    told = [pair for pair in steps if pair in sure and len(pair.shares) >= STEP_REPETITIONS_MIN]
+    if steps and not told:
+        last = steps[-1]
+        few = max(len(pair.shares) for pair in pairs) < STEP_REPETITIONS_MIN
+        why = (
+            f"With fewer than {STEP_REPETITIONS_MIN} repetitions it cannot be told from chance."
+            if few
+            else "The repetitions vary so much that it cannot be told from chance: give more "
+            "--repetitions, or a longer --runtime."
         )
-        least = min(least, (median(shares), words))
-        if median(shares) <= STEP_SHARE_MAX and max(shares) <= STEP_WORST_MAX:
-            steps.append((large, words))
-    repetitions = max(len(found) for found in rates.values())
-    if steps and repetitions < STEP_REPETITIONS_MIN:
-        text = (
-            f"Perhaps a step at {format_size(steps[-1][0])}: {steps[-1][1]}. With fewer than "
-            f"{STEP_REPETITIONS_MIN} repetitions it cannot be told from chance."
-        )
+        text = f"Perhaps a step at {format_size(last.large)}: {last.words}. {why}"
         yield probed.reading(question, "cannot-say", text, *missing, more=more)
         return
-    if steps:
-        unit, words = steps[-1]
+    if told:
+        unit = told[-1]
         text = (
-            f"A step at {format_size(unit)}: {words}. The drive seems to write whole units of it."
+            f"A step at {format_size(unit.large)}: {unit.words}. The drive seems to write whole "
+            "units of it."
         )
-        others = [f"Also: {words}." for _, words in steps[:-1]]
+        others = [
+            f"{'Also' if pair in told else 'Perhaps, or by chance'}: {pair.words}."
+            for pair in steps
+            if pair is not unit
+        ]
         yield probed.reading(question, "seen", text, *others, *missing, more=more)
         return
-    low = f" The least: {least[1]}." if least[1] else ""
+    least = min(pairs, key=lambda pair: median(pair.shares), default=None)
+    low = f" The least: {least.words}." if least and median(least.shares) < 1 else ""
     text = (
         f"No step seen: from {format_size(sizes[0])} to {format_size(sizes[-1])} smaller writes "
         f"are never clearly rarer than larger ones.{low} The unit may be the smallest size, or a "

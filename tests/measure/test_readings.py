@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -142,6 +143,40 @@ def test_a_step_of_few_repetitions_may_be_chance(repetitions: int) -> None:
     assert reading.answer == "cannot-say"
     assert "Perhaps a step at 4 KiB" in said(reading)
     assert ("n=1, no interval" if repetitions == 1 else "range of n=2") in said(reading)
+
+
+def noisy_rates(seed: int, spread: float, below: dict[SweepValue, float]) -> ValueOf:
+    """Equal rates that vary by ``spread``, but for those below a unit."""
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, float] = {}
+
+    def value(cell: Cell, _metric: str) -> float:
+        if cell.cell_id not in drawn:
+            drawn[cell.cell_id] = 1000 * float(np.exp(rng.normal(0, spread)))
+        return drawn[cell.cell_id] * below.get(cell.parameters["block_size"], 1.0)
+
+    return value
+
+
+def test_rates_that_vary_by_chance_seldom_make_a_step() -> None:
+    plan = a_plan("indirection-unit")
+    answers = [
+        only(a_run(plan, noisy_rates(seed, 0.25, {}), metrics=["iops"])) for seed in range(200)
+    ]
+    assert sum(reading.answer == "seen" for reading in answers) <= 14  # 5 %, and twice its spread
+    perhaps = [reading for reading in answers if "Perhaps a step at" in said(reading)]
+    assert len(perhaps) > 40
+    assert {reading.answer for reading in perhaps} <= {"cannot-say"}
+    assert "give more --repetitions" in said(perhaps[0])
+
+
+def test_a_large_step_is_told_from_the_chance_of_three_repetitions() -> None:
+    plan = a_plan("indirection-unit")
+    slow: dict[SweepValue, float] = dict.fromkeys((512, KIB, 2 * KIB), 0.4)
+    answers = [
+        only(a_run(plan, noisy_rates(seed, 0.1, slow), metrics=["iops"])) for seed in range(50)
+    ]
+    assert all("A step at 4 KiB" in said(reading) for reading in answers)
 
 
 def test_without_rates_nothing_is_said() -> None:
@@ -376,3 +411,28 @@ def test_blocks_that_were_zeroes_before_the_trim_are_no_answer() -> None:
     plan = a_plan("deallocate-then-read", kind="block")
     run = a_run(plan, after_trim=lambda _: looked(zero=100, zero_before=100))
     assert only(run).answer == "cannot-say"
+
+
+def test_a_difference_by_chance_is_seldom_seen() -> None:
+    def chance(seed: int) -> ValueOf:
+        rng = np.random.default_rng(seed)
+        drawn: dict[tuple[str, str], float] = {}
+
+        def value(cell: Cell, metric: str) -> float:
+            key = cell.cell_id, metric
+            if key not in drawn:
+                drawn[key] = 1e-4 * float(np.exp(rng.normal(0, 0.4)))
+            return drawn[key]
+
+        return value
+
+    for name, metrics in (
+        ("read-under-write", ["latency_p50", "latency_p99"]),
+        ("idle-then-read", ["latency_mean"]),
+    ):
+        plan = a_plan(name)
+        answers = [only(a_run(plan, chance(seed), metrics=metrics)) for seed in range(300)]
+        assert sum(reading.answer == "seen" for reading in answers) <= 24, name  # 5 % and two sigma
+        unsure = [reading for reading in answers if reading.answer == "cannot-say"]
+        assert unsure, name
+        assert all("chance" in said(reading) for reading in unsure), name
