@@ -315,8 +315,9 @@ def _ready(
 ) -> Ready:
     """Guard, hold, fill and prove the target of one side; refuse it where it is no pair."""
     choice = choose(arguments) if after is None else _same_plan(arguments, after)
+    # Until the target is confirmed a signal ends kvbench at once: nobody looks at a flag meanwhile.
+    identity = take_target(choice, arguments, held)
     with stop_on_signals() as stop:
-        identity = take_target(choice, arguments, held)
         check_mode(choice.plan, identity)
         check_engine_works(choice.plan, tool, identity)
         condition = condition_of(arguments.results, identity)
