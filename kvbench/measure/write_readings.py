@@ -9,12 +9,14 @@ import numpy as np
 from msgspec import Struct
 
 from kvbench.measure.probed import Probed, range_words
-from kvbench.measure.reading_model import Reading
+from kvbench.measure.reading_model import Answer, Reading
 from kvbench.stats.drop import VALUES_MIN, find_drop
 from kvbench.stats.student import p_below_zero
 from kvbench.stats.two_sample import holm
 from kvbench.units import format_bandwidth, format_clock, format_size
 
+FELL_MIN = 2  # repetitions with a cliff; one alone may be chance
+ONCE_SHARE_MAX = 0.5  # of the level before it: a cliff that a run of one repetition may call seen
 STEP_SHARE_MAX = 0.85  # of the rate of the next larger writes: below it is a step
 STEP_REPETITIONS_MIN = 3  # with fewer, one slow second makes a step
 APART_MIN = 1.5  # by so much the repetitions of a long write differ for it to be told
@@ -171,7 +173,7 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
     question = "Where does the write cache end?"
     sentences: list[str] = []
     levels: list[float] = []  # the median of each repetition
-    fell = whole = 0
+    fell = whole = clear = 0
     least_bytes: float | None = None
     stream = probed.workload.streams[0]
     for one in probed.timeline.cells:
@@ -199,6 +201,7 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
             )
             continue
         fell += 1
+        clear += drop.after <= ONCE_SHARE_MAX * drop.before
         until = float((rates * lengths)[: drop.place].sum())
         sentences.append(
             f"Repetition {number}: after {format_size(until)} "
@@ -216,13 +219,24 @@ def sustained_write(probed: Probed) -> Iterator[Reading]:
             f"The repetitions themselves differ by a factor of {max(levels) / min(levels):.2g}: "
             "a cliff may lie between them, or something else changed."
         )
-    head = (
-        f"A cliff in {fell} of {whole} repetitions."
-        if fell
-        else f"No cliff was seen in {whole} repetitions, each of at least "
-        f"{format_size(least_bytes or 0.0)}: a cache that holds more cannot be told from none."
-    )
-    yield probed.reading(question, "seen" if fell else "not-seen", head, *sentences)
+    answer: Answer = "seen"
+    head = f"A cliff in {fell} of {whole} repetitions."
+    if not fell:
+        answer = "not-seen"
+        head = (
+            f"No cliff was seen in {whole} repetitions, each of at least "
+            f"{format_size(least_bytes or 0.0)}: a cache that holds more cannot be told from none."
+        )
+    elif whole == 1 and clear:
+        sentences.append("It was seen once: a second repetition would confirm it.")
+    elif fell < FELL_MIN:
+        answer = "cannot-say"
+        others = ", or the cache was still full in the others" if whole > 1 else ""
+        sentences.append(
+            f"One alone may be chance{others}: give more --repetitions, on a drive that was idle "
+            "before."
+        )
+    yield probed.reading(question, answer, head, *sentences)
 
 
 def integrity(probed: Probed) -> Iterator[Reading]:

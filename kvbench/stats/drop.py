@@ -6,13 +6,15 @@ cut is below nearly every value before it; a dip that recovers is none.
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 SHARE_MAX = 0.75  # the later level over the earlier one
 PAIRS_MIN = 0.95  # pairs of an earlier and a later value of which the later is lower
-PART_MIN = 3  # values on each side of the cut
+PART_MIN = 3  # values on each side of the cut, and
+PART_SHARE_MIN = 1 / 8  # of all values
 VALUES_MIN = 2 * PART_MIN + 2
 
 
@@ -35,7 +37,8 @@ def find_drop(values: NDArray[np.float64]) -> Drop | None:
         return None
     least = values[values > 0].min()
     logs = np.log(np.maximum(values, least / 2))  # a second without I/O is low, not endlessly low
-    cuts = range(PART_MIN, values.size - PART_MIN + 1)
+    part = max(PART_MIN, ceil(PART_SHARE_MIN * values.size))
+    cuts = range(part, values.size - part + 1)
     place = min(cuts, key=lambda cut: _distance(logs[:cut]) + _distance(logs[cut:]))
     early, late = values[:place], values[place:]
     before, after = float(np.median(early)), float(np.median(late))

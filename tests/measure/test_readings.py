@@ -293,6 +293,33 @@ def test_a_planted_cliff_is_told_with_bytes_and_both_levels() -> None:
     assert "after 18.63 GiB (10 s) it falls from 2.00 GB/s to 500 MB/s (25%)" in said(reading)
 
 
+def falls_in(*repetitions: int, to: float = 5e8) -> Callable[[int], Sequence[float]]:
+    return lambda n: [2e9] * 10 + [to if n in repetitions else 2e9] * 20
+
+
+def test_a_cliff_in_one_of_several_repetitions_may_be_chance() -> None:
+    plan = a_plan("sustained-write")
+    once = only(a_run(plan), written(plan, falls_in(1)))
+    assert once.answer == "cannot-say"
+    assert once.sentences[0] == "A cliff in 1 of 3 repetitions."
+    assert "One alone may be chance, or the cache was still full in the others" in said(once)
+    assert only(a_run(plan), written(plan, falls_in(1, 3))).answer == "seen"
+    plan = a_plan("sustained-write", repetitions=2)
+    assert only(a_run(plan), written(plan, falls_in(2))).answer == "cannot-say"
+    assert only(a_run(plan), written(plan, falls_in(1, 2))).answer == "seen"
+
+
+def test_one_repetition_alone_may_show_a_clear_cliff() -> None:
+    plan = a_plan("sustained-write", repetitions=1)
+    clear = only(a_run(plan), written(plan, falls_in(1)))
+    assert clear.answer == "seen"
+    assert clear.sentences[0] == "A cliff in 1 of 1 repetitions."
+    assert "It was seen once" in said(clear)
+    slight = only(a_run(plan), written(plan, falls_in(1, to=1.4e9)))
+    assert slight.answer == "cannot-say"
+    assert "One alone may be chance: give more" in said(slight)
+
+
 def test_a_level_line_says_within_how_many_bytes_no_cliff_was_seen() -> None:
     plan = a_plan("sustained-write")
     reading = only(a_run(plan), written(plan, lambda _: [1e9, 1.1e9, 0.9e9] * 10))

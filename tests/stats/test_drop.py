@@ -20,7 +20,7 @@ def test_a_planted_cliff_is_found_where_it_is() -> None:
     assert drop.after == pytest.approx(1e9, rel=0.05)
 
 
-@pytest.mark.parametrize("place", [3, 10, 27])
+@pytest.mark.parametrize("place", [4, 10, 26])
 def test_it_is_found_near_either_end(place: int) -> None:
     drop = find_drop(noisy([(place, 2.0), (30 - place, 1.0)]))
     assert drop is not None
@@ -38,6 +38,12 @@ def test_it_is_found_near_either_end(place: int) -> None:
 )
 def test_what_is_no_fall_to_a_lower_level_is_none(levels: list[tuple[int, float]]) -> None:
     assert find_drop(noisy(levels)) is None
+
+
+def test_a_few_seconds_at_either_end_are_no_level() -> None:
+    assert find_drop(noisy([(4, 2.0), (56, 1.0)])) is None
+    assert find_drop(noisy([(57, 2.0), (3, 1.0)])) is None
+    assert find_drop(noisy([(8, 2.0), (52, 1.0)])) is not None
 
 
 def test_noise_alone_is_none() -> None:
