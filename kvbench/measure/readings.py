@@ -124,7 +124,7 @@ def restart_scan(probed: Probed) -> Iterator[Reading]:
 def read_under_write(probed: Probed) -> Iterator[Reading]:
     """What a writer costs the reads beside it."""
     question = "What does a writer cost the reads beside it?"
-    sentences, slower, compared, unsure = [], False, False, False
+    sentences, slower, unsure = [], False, False
     pairs: dict[str, tuple[Summary, Summary]] = {}
     for metric in ("latency_p50", "latency_p99"):
         alone = _first(probed, metric, "read", alone=True)
@@ -134,9 +134,9 @@ def read_under_write(probed: Probed) -> Iterator[Reading]:
     chances = dict(zip(pairs, _chances(list(pairs.values())), strict=True))
     for metric, words in (("latency_p50", "median"), ("latency_p99", "p99")):
         if metric not in pairs:
+            unsure = True  # where one is the same the other may still be longer
             sentences.append(f"No {words} to compare: {_why_none(probed, metric)}.")
             continue
-        compared = True
         alone, beside = pairs[metric]
         ratio = (beside.median or 0.0) / (alone.median or 1.0)
         apart = (beside.low or 0.0) > (alone.high or 0.0) and ratio > 1
@@ -153,7 +153,7 @@ def read_under_write(probed: Probed) -> Iterator[Reading]:
             f"The {words} of reads is {with_spread(beside)} beside the writer and "
             f"{with_spread(alone)} alone: {ratio:.3g} times, {far}."
         )
-    answer: Answer = "seen" if slower else "not-seen" if compared and not unsure else "cannot-say"
+    answer: Answer = "seen" if slower else "cannot-say" if unsure else "not-seen"
     yield probed.reading(question, answer, *sentences)
 
 

@@ -392,8 +392,12 @@ def test_what_a_writer_costs_is_a_ratio_of_reads_that_do_not_overlap(
     def value(cell: Cell, _metric: str) -> float:
         return (ratio if cell.alone is None else 1.0) * 1e-4 * wobble(cell)
 
-    reading = only(a_run(a_plan("read-under-write"), value, metrics=["latency_p50"]))
+    plan = a_plan("read-under-write")
+    reading = only(a_run(plan, value, metrics=["latency_p50", "latency_p99"]))
     assert reading.answer == answer
+    median_only = only(a_run(plan, value, metrics=["latency_p50"]))
+    assert median_only.answer == ("seen" if answer == "seen" else "cannot-say")
+    assert "No p99 to compare" in said(median_only)
     if answer == "seen":
         assert "300 us (294 us to 306 us, range of n=3) beside the writer" in said(reading)
         assert "3 times, and the two do not overlap" in said(reading)
