@@ -89,7 +89,8 @@ def with_all_figures(reported: Reported) -> ReportView:
     if shown.health is None:
         return shown
     timeline = gather_timeline(reported.archive)
-    return replace(shown, health=with_timeline(shown.health, reported.run, timeline))
+    health = with_timeline(shown.health, reported.run, timeline, shown.mark)
+    return replace(shown, health=health)
 
 
 def as_json(reported: Reported, files: Sequence[Path]) -> dict[str, object]:

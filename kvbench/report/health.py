@@ -15,7 +15,7 @@ from kvbench.measure.wear import write_amplification
 from kvbench.report.counters import counters_table
 from kvbench.report.model import HealthView, PlainTable
 from kvbench.report.points import Index, directions
-from kvbench.report.steady import steady_mark, with_mark
+from kvbench.report.steady import with_mark
 from kvbench.report.timeline import timeline_figure
 from kvbench.report.words import (
     load_words,
@@ -57,14 +57,19 @@ def health_view(run: MeasuredRun, index: Index) -> HealthView | None:
     )
 
 
-def with_timeline(view: HealthView, run: MeasuredRun, timeline: Timeline) -> HealthView:
-    """Return the section with its figure, and what the kernel said."""
+def with_timeline(
+    view: HealthView, run: MeasuredRun, timeline: Timeline, mark: str = ""
+) -> HealthView:
+    """Return the section with its figure, and what the kernel said.
+
+    ``mark`` stands inside the figure, as in all others of the report.
+    """
     bad = frozenset(c.cell.cell_id for c in run.cells if c.outcome in ("invalid", "failed"))
     said = _kernel_table(timeline)
     return replace(
         view,
         tables=(*view.tables, said) if said is not None else view.tables,
-        figure=with_mark(timeline_figure(timeline, bad), steady_mark(run.record.condition)),
+        figure=with_mark(timeline_figure(timeline, bad), mark),
     )
 
 

@@ -408,6 +408,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
     health: HealthView | None = None
     readings: tuple[ReadingView, ...] = ()  # what the probes say
     preparation: PreparationView | None = None
+    mark: str = ""  # whether the device was steady, inside every drawing
     ceilings: Figure | None = None  # measured rates beside the host's ceilings
     role_verdicts: tuple[RoleVerdict, ...] = ()
     first_facts: tuple[FirstFact, ...] = ()

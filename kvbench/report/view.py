@@ -32,7 +32,7 @@ from kvbench.report.preparation import preparation_view
 from kvbench.report.readings import reading_views
 from kvbench.report.reload import reload_view
 from kvbench.report.roles import card_views, controller_views
-from kvbench.report.steady import steady_mark, with_mark
+from kvbench.report.steady import state_mark, steady_mark, with_mark
 from kvbench.report.sweeps import sweep_figures
 from kvbench.report.tables import result_tables
 from kvbench.report.tenants import tenant_figures
@@ -83,6 +83,8 @@ def build(
     cards = card_views(judgement or Judgement())
     reload = reload_view(run, subject)
     mark = steady_mark(run.record.condition)
+    if preparation is not None:  # its rounds are of a device that settled, or did not
+        mark = state_mark(preparation.state)
     prepared = preparation_view(preparation) if preparation is not None else None
     if reload is not None:
         reload = replace(reload, figure=with_mark(reload.figure, mark))
@@ -109,6 +111,7 @@ def build(
         readings=reading_views(readings),
         health=health_view(run, index),
         preparation=prepared,
+        mark=mark,
         ceilings=with_mark(ceiling_figure(index), mark),
     )
 

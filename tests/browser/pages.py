@@ -95,7 +95,7 @@ def _timeline() -> str:
             for place, cell in enumerate(cells)
         )
     )
-    return html.render(replace(shown, health=with_timeline(watched, run, over_time)))
+    return html.render(replace(shown, health=with_timeline(watched, run, over_time, shown.mark)))
 
 
 def _second(begin_s: float) -> Window:

@@ -9,17 +9,20 @@ from msgspec.structs import replace
 from kvbench.compare.policy import find_policy
 from kvbench.gate.history import history_of
 from kvbench.measure.model import MeasuredRun
+from kvbench.measure.timeline import CellTimeline, StreamTimeline, Timeline, Window
 from kvbench.report.figures import draw
+from kvbench.report.health import with_timeline
 from kvbench.report.history_html import render as render_history
 from kvbench.report.history_view import build as build_history
 from kvbench.report.html import drawings, figures_of, render
-from kvbench.report.model import CurvePanel, HeatPanel, ReportView
+from kvbench.report.model import CurvePanel, HealthView, HeatPanel, ReportView
 from kvbench.report.png import draw_png
 from kvbench.report.steady import mark_of_runs, mark_of_sides, state_mark, steady_mark
 from kvbench.report.view import build
 from kvbench.store.preparation import NOT_PREPARED, Condition
 from tests.report.example import BLOCKS, TENANTS, ladder, make_run
 from tests.report.sides import drive, view_of
+from tests.report.test_preparation import MADE
 
 FEW = (ladder(sizes=(512,), jobs=(1,)), BLOCKS, TENANTS)
 STEADY = Condition(state="holds", text="it was prepared", steady="steady")
@@ -78,6 +81,35 @@ def test_every_drawing_of_a_report_says_that_the_device_is_not_steady() -> None:
 
 def svg(text: str) -> ET.Element:
     return ET.fromstring(text)  # noqa: S314 - we drew it ourselves
+
+
+def test_the_timeline_and_all_figures_of_a_preparation_carry_how_it_ended() -> None:
+    kept = build(of(make_run(FEW), None), {}, preparation=MADE)
+    assert kept.mark == "not steady"
+    assert {p.mark for figure in figures_of(kept) for p in figure.panels} == {"not steady"}
+
+    watched = HealthView(words=(), lines=(), tables=())
+    cell = CellTimeline(
+        cell=make_run(FEW).record.plan.cells[0],
+        begin_s=0.0,
+        end_s=2.0,
+        streams=(
+            StreamTimeline(
+                stream="reads",
+                direction="read",
+                what="I/Os",
+                windows=(
+                    Window(
+                        begin_s=0.0, end_s=1.0, rate=9.0, count=9, percentiles_s=(1e-4, None, None)
+                    ),
+                ),
+            ),
+        ),
+        health=None,
+    )
+    timed = with_timeline(watched, make_run(FEW), Timeline(cells=(cell,)), kept.mark)
+    assert timed.figure is not None
+    assert [panel.mark for panel in timed.figure.panels] == ["not steady"]
 
 
 def _is_mark(element: ET.Element) -> bool:
