@@ -88,6 +88,7 @@ def judge(
             one = test.p_larger if raises else test.p_smaller
             p.append(min(1.0, 2 * one) if sides == "two" else one)
         target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
+    steady = _steady(questions, chance, count)
     return [
         _change(
             question,
@@ -97,6 +98,7 @@ def judge(
             chance,
             sides,
             count,
+            steady=steady[place],
             advise=advise,
         )
         for place, (question, test) in enumerate(zip(questions, tested, strict=True))
@@ -120,6 +122,7 @@ def _change(
     sides: Sides,
     count: int,
     *,
+    steady: tuple[bool, bool],
     advise: bool,
 ) -> Change:
     a, b = question.a, question.b
@@ -143,15 +146,20 @@ def _change(
         return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
     if a.censored or b.censored:
         return replace(change, reason="beyond what fio sees, so its size is not known")
-    decided, reason = _verdict(question, test, p_worse, p_better, chance, sides)
+    drifted = _drifted(question, test, steady)
+    decided = _verdict(question, test, p_worse, p_better, chance, sides)
+    if drifted and decided == "BETTER" and sides == "one":
+        return replace(change, verdict="SAME")  # its bound holds; only how much better does not
+    if drifted and decided in ("WORSE", "BETTER"):  # more repetitions do not take it away
+        return replace(change, reason=drifted)
     unfair = lacking.unfair(decided, a, b, question.names, sides)
     if unfair:  # what is lacking may be worse than all that is there
         return replace(change, reason=unfair)
     if decided != "UNCLEAR":
-        return replace(change, verdict=decided, reason=reason)
+        return replace(change, verdict=decided)
     each = chance / (2 if sides == "two" else 1) / count
-    if reason:  # a drift, which more repetitions do not take away
-        return replace(change, reason=reason)
+    if drifted:
+        return replace(change, reason=drifted)
     reason = _why_open(test, question, each, count, min(p_worse, p_better))
     if not advise:
         return replace(change, reason=reason)
@@ -166,31 +174,28 @@ def _verdict(
     p_better: float,
     chance: float,
     sides: Sides,
-) -> tuple[Verdict, str]:
-    """Return the verdict; for UNCLEAR a reason only where it is not the size of the samples."""
+) -> Verdict:
+    """Return the verdict that effect and evidence give, whatever drifts."""
     allowed = chance * (1 + rank_sum.SLACK)
     lower_is_better = question.better == "lower"
     up, down = _margins(question, test)
     shift = test.shift
     beyond_worse = shift > up if lower_is_better else shift < -down
     beyond_better = shift < -down if lower_is_better else shift > up
-    drifted = _drifted(question, test)
     if beyond_worse and p_worse <= allowed:
-        return ("UNCLEAR", drifted) if drifted else ("WORSE", "")
+        return "WORSE"
     if beyond_better and p_better <= allowed:
-        return ("UNCLEAR", drifted) if drifted else ("BETTER", "")
-    if drifted:
-        return "UNCLEAR", drifted
+        return "BETTER"
     bound = chance / (2 if sides == "two" else 1) * (1 + rank_sum.SLACK)
     if _all_equal(question):
         least = rank_sum.smallest_n(bound)
         enough = least is not None and min(test.n_a, test.n_b) >= least
-        return ("SAME", "") if enough else ("UNCLEAR", "")
+        return "SAME" if enough else "UNCLEAR"
     not_worse = test.p_below(up) if lower_is_better else test.p_beyond(-down)
     not_better = test.p_beyond(-down) if lower_is_better else test.p_below(up)
     if not_worse <= bound and (sides == "one" or not_better <= bound):
-        return "SAME", ""
-    return "UNCLEAR", ""
+        return "SAME"
+    return "UNCLEAR"
 
 
 def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
@@ -218,14 +223,41 @@ def _all_equal(question: Question) -> bool:
     return a is not None and b is not None and len({*a.known, *b.known}) == 1
 
 
-def _drifted(question: Question, test: TwoSample) -> str:
-    """Return why a drift stands in the way of any verdict, "" when none does."""
-    if question.interleaved:
-        return ""
+def _steady(questions: Sequence[Question], chance: float, count: int) -> list[tuple[bool, bool]]:
+    """Return for both sides of each question whether the order of its values may be luck.
+
+    Among many numbers some always rise by luck, so the evidence for a drift is corrected for all
+    of them, as that for a change is.
+    """
+    drifting = [
+        (place, side, found.p)
+        for place, question in enumerate(questions)
+        if not question.interleaved
+        for side, sample in enumerate((question.a, question.b))
+        if sample is not None
+        and sample.drift is not None
+        and (found := series.drift(sample.values)) is not None
+    ]
+    spare = [1.0] * (2 * count - len(drifting))
+    corrected = two_sample.holm([*(p for _, _, p in drifting), *spare])
+    clear = {
+        (place, side)
+        for (place, side, _), p in zip(drifting, corrected, strict=False)
+        if p <= chance * (1 + rank_sum.SLACK)
+    }
+    return [((n, 0) not in clear, (n, 1) not in clear) for n in range(len(questions))]
+
+
+def _drifted(question: Question, test: TwoSample, steady: tuple[bool, bool]) -> str:
+    """Return why a drift stands in the way of a change, "" when none does.
+
+    It stands in the way of WORSE and BETTER only: that a candidate is not worse by more than the
+    margin holds of these two runs as they were, and the drift is told beside them.
+    """
     change = abs(test.shift) if test.kind == "ratio" else 0.0
-    for name, sample in _named(question):
+    for (name, sample), still in zip(_named(question), steady, strict=True):
         drift = sample.drift if sample else None
-        if drift is None:
+        if drift is None or still:
             continue
         room = max(question.margin, LIKE_DRIFT_SHARE * change)
         if abs(drift) > room:

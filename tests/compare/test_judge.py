@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +182,29 @@ def test_a_drift_shared_by_interleaved_sides_explains_nothing() -> None:
     assert "not steady" in one(close).reason
     together = Question(a=close.a, b=close.b, better="higher", margin=0.05, interleaved=True)
     assert "not steady" not in one(together).reason
+
+
+def test_a_drift_takes_no_pass_away_whose_bound_holds() -> None:
+    rise = [100.0, 101, 102, 103, 104, 105, 106, 107]
+    within = Question(a=a_sample(rise), b=a_sample(rise), better="lower", margin=0.06)
+    assert within.a is not None
+    assert within.a.drift == pytest.approx(0.07, abs=0.005)
+    assert one(within).verdict == "SAME"
+    halved = a_question(rise, [v / 1.1 for v in rise], "lower", 0.05)
+    assert one(halved).verdict == "SAME"  # inside the margin, but not shown to be better
+    assert "not steady" in one(halved, "two").reason
+
+
+def test_among_many_steady_numbers_none_is_called_drifting() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        questions = [
+            a_question(*np.exp(rng.normal(0, 0.04, (2, 8))).tolist(), "lower", 0.01)
+            for _ in range(100)
+        ]
+        changes = judge(questions, CHANCE, sides="one", advise=False)
+        assert any(q.a is not None and q.a.drift is not None for q in questions)
+        assert not any("not steady" in change.reason for change in changes)
 
 
 def test_none_is_dropped_and_its_count_is_shown() -> None:
