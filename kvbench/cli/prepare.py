@@ -35,7 +35,7 @@ from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.fio.sections import section_seed
 from kvbench.host import guard, probe
-from kvbench.host.model import Identity, Written
+from kvbench.host.model import EraseAbilities, Identity, Written
 from kvbench.plan import Plan, make_plan
 from kvbench.prepare.fill import coverage, fill_pass, passes
 from kvbench.prepare.purge import choose, purge
@@ -135,7 +135,8 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError("--yes only goes with --destroy")
     check_label(arguments.label)
     identity = guard.check_readable(arguments.target)
-    todo = _decide(arguments, identity)
+    abilities = probe.erase_abilities(identity)
+    todo = _decide(arguments, identity, abilities)
     described = describe(todo, identity, shown_serial(identity, hide=arguments.redact))
     if arguments.dry_run:
         if arguments.json:
@@ -167,7 +168,7 @@ def execute(arguments: argparse.Namespace) -> int:
         purged = purge(
             identity,
             todo.method,
-            probe.erase_abilities(identity),
+            abilities,
             why=todo.why,
             seed=arguments.seed,
             folder=scratch,
@@ -246,7 +247,7 @@ def _told_when_it_fails(writer: RunWriter) -> Iterator[None]:
         raise
 
 
-def _decide(arguments: argparse.Namespace, identity: Identity) -> Todo:
+def _decide(arguments: argparse.Namespace, identity: Identity, abilities: EraseAbilities) -> Todo:
     if not 1 <= arguments.passes <= PASSES_MAX:
         raise UsageError(f"{arguments.passes} is not within 1 to {PASSES_MAX}", where="--passes")
     if not WINDOW_ROUNDS <= arguments.rounds <= 10_000:
@@ -300,7 +301,7 @@ def _decide(arguments: argparse.Namespace, identity: Identity) -> Todo:
         runtime_s=runtime,
     )
     asked: PurgeMethod | None = None if arguments.purge == "auto" else arguments.purge
-    method, why = choose(asked, probe.erase_abilities(identity))
+    method, why = choose(asked, abilities)
     return Todo(
         plan=plan,
         method=method,

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kvbench.errors import EnvironmentMissing, Interrupted, UsageError
+from kvbench.errors import EnvironmentMissing, Interrupted, Refused, UsageError
 from kvbench.fio.launch import launch
-from kvbench.host import guard, lease
+from kvbench.host import guard, lease, probe
 from kvbench.host.model import EraseAbilities, Identity
 from kvbench.host.samples import sample_offsets
 from kvbench.prepare.marks import look, write_marks
@@ -84,17 +84,24 @@ def purge(
     seed: int,
     folder: Path,
     stop: threading.Event,
+    look_again: Callable[[Identity], EraseAbilities] = probe.erase_abilities,
     clock: Callable[[], float] = time.monotonic,
 ) -> Purge:
     """Mark blocks, purge, and look what the marked blocks hold.
 
     A method that the device refuses, or that leaves old data, is told in the result.
 
+    ``abilities`` are those that the method was chosen from, perhaps long ago: the user was asked
+    since.  They are looked up again before the first mark, and at once before the purge.
+
     Raises:
-        Refused: the target is no longer the same thing.
+        Refused: the target is no longer the same thing, or a purge of it may hit something else
+            than when the method was chosen.
         EnvironmentMissing: its blocks cannot be written or read at all.
         Interrupted: ``stop`` was set.
     """
+    if method != "none":
+        _refuse_changed(identity, abilities, look_again(identity))
     offsets = sample_offsets(identity.size_bytes, seed)
     write_marks(identity, offsets, seed)
     before = look(identity, offsets, seed)
@@ -104,6 +111,8 @@ def purge(
             where=identity.path,
             hint="this device does not keep data; nothing can be measured on it",
         )
+    if method != "none":
+        _refuse_changed(identity, abilities, look_again(identity))
     begin_s = clock()
     failed = ""
     guard.same_device(identity)
@@ -127,6 +136,31 @@ def purge(
         wall_s=wall_s,
         text=_words(method, why, failed, after.sampled, after.marked, after.empty),
     )
+
+
+def _refuse_changed(identity: Identity, then: EraseAbilities, now: EraseAbilities) -> None:
+    """Refuse a purge whose reach was judged by what is not so any more, e.g. a new namespace.
+
+    Raises:
+        Refused: with what was and what is.
+    """
+    changed = [
+        f"{name.replace('_', ' ')} was {_said(getattr(then, name))}, is {_said(getattr(now, name))}"
+        for name in EraseAbilities.__struct_fields__
+        if getattr(then, name) != getattr(now, name)
+    ]
+    if changed:
+        raise Refused(
+            f"what it can be purged with changed since the purge was chosen: {'; '.join(changed)}",
+            where=identity.path,
+            hint="nothing was purged; prepare again, and read what will be done",
+        )
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "unknown"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value) or "absent"
 
 
 def _words(

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from kvbench.errors import EnvironmentMissing, UsageError
+from kvbench.errors import EnvironmentMissing, ExitCode, Refused, UsageError
 from kvbench.host.model import EraseAbilities
 from kvbench.host.probe import erase_abilities, identify
 from kvbench.prepare import marks
 from kvbench.prepare.purge import choose, purge, sanitize_status
 from kvbench.store.preparation import Purge, PurgeMethod
-from tests.host.loops import loop_over, make_backing, needs_loops
+from tests.host.loops import fingerprint, loop_over, make_backing, needs_loops
 
 NVME = EraseAbilities(
     nvme_tool="/usr/sbin/nvme",
@@ -139,3 +139,59 @@ def test_a_block_that_no_fill_reached_is_known_by_its_mark(tmp_path: Path) -> No
         assert marks.look(identity, offsets, 5).marked == 3
         assert marks.look(identity, offsets, 6).marked == 0  # another seed, another mark
         assert marks.look(identity, (4096,), 5).marked == 0
+
+
+def nvme_that_notes(folder: Path) -> tuple[EraseAbilities, Path]:
+    """An nvme-cli that only notes what it was called with, and where."""
+    tool, log = folder / "nvme", folder / "called"
+    tool.write_text(f'#!/bin/sh\necho "$@" >> {log}\n')
+    tool.chmod(0o755)
+    return replace(NVME, nvme_tool=str(tool)), log
+
+
+@needs_loops
+@pytest.mark.blockdev
+@pytest.mark.parametrize("method", ["format", "sanitize"])
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_namespace_that_is_made_after_the_purge_was_chosen_is_not_erased(
+    method: PurgeMethod, looks: int, tmp_path: Path
+) -> None:
+    abilities, log = nvme_that_notes(tmp_path)
+    answers = [abilities] * looks + [replace(abilities, namespaces=2)]
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        before = fingerprint(device)
+        with pytest.raises(Refused, match="namespaces was 1, is 2") as refused:
+            purge(
+                identify(device),
+                method,
+                abilities,
+                why="test",
+                seed=3,
+                folder=tmp_path,
+                stop=threading.Event(),
+                look_again=lambda _: answers.pop(0),
+            )
+        assert refused.value.exit_code == ExitCode.REFUSED
+        assert (fingerprint(device) == before) is (looks == 0)  # the marks come after the first
+    assert not log.exists()
+
+
+@needs_loops
+@pytest.mark.blockdev
+def test_a_purge_whose_reach_is_not_known_any_more_is_refused(tmp_path: Path) -> None:
+    abilities, log = nvme_that_notes(tmp_path)
+    with (
+        loop_over(make_backing(tmp_path / "back")) as device,
+        pytest.raises(Refused, match="format hits all was yes, is unknown"),
+    ):
+        purge(
+            identify(device),
+            "format",
+            abilities,
+            why="test",
+            seed=3,
+            folder=tmp_path,
+            stop=threading.Event(),
+            look_again=lambda _: replace(abilities, format_hits_all=None),
+        )
+    assert not log.exists()
