@@ -125,9 +125,9 @@ class Session:
                 self._unfinished = False
                 self._earlier = _health_so_far(self._writer.folder)
                 self._keep_health(self._watch.begin())
-                last = _last_trimmed(self.plan, frozenset(self._done), self._writer.folder)
-                if last is not None:
-                    self._write_again(last)
+                write_left_trimmed(
+                    self.plan, self._identity, tool=self._tool, folder=self._writer.folder
+                )
             for cell in cells:
                 if self._end != "complete":
                     return False
@@ -183,6 +183,10 @@ class Session:
         if self._journals and cell.writes:
             entry = journal.Begun(cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic())
             journal.append(self._writer.folder, entry)
+        if cell.trims:
+            journal.append(
+                self._writer.folder, journal.Trimmed(cell_id=cell.cell_id, written=False)
+            )
         record = _run_cell(
             decided,
             not_run=reason_not,
@@ -206,13 +210,28 @@ class Session:
             pids = ", ".join(map(str, record.survivors))
             self._end = "failed"
             self._reason = f"fio could not be ended (pid {pids}), the target is not quiet"
+            if cell.trims:
+                self._reason += f"; {_left_words(cell)}"
 
     def _keep_health(self, of_session: SessionHealth) -> None:
         sessions = (*self._earlier, of_session)
         self._writer.keep_health(RunHealth(format=FORMAT, sessions=sessions))
 
     def _write_again(self, record: CellRecord) -> None:
-        _write_again(record, self._identity, self.plan, tool=self._tool, folder=self._writer.folder)
+        cell, folder = record.cell, self._writer.folder
+        if not cell.trims or record.survivors:  # while fio goes on trimming nothing can be mended
+            return
+        try:
+            _write_again(cell, record, self._identity, self.plan, tool=self._tool, folder=folder)
+        except KvbenchError as error:
+            raise type(error)(
+                f"{error.message}; {_left_words(cell)}", where=error.where, hint=error.hint
+            ) from error
+        journal.append(folder, journal.Trimmed(cell_id=cell.cell_id, written=True))
+
+
+def _left_words(cell: Cell) -> str:
+    return f"what cell {cell.cell_id} trimmed holds no data until --resume has written it again"
 
 
 def _health_so_far(folder: Path) -> tuple[SessionHealth, ...]:
@@ -224,17 +243,26 @@ def _health_so_far(folder: Path) -> tuple[SessionHealth, ...]:
     return known.sessions if known is not None else ()
 
 
-def _last_trimmed(plan: Plan, done: frozenset[str], folder: Path) -> CellRecord | None:
-    """Return the last stored cell of a run that goes on when it trimmed."""
-    last = next((cell for cell in reversed(plan.cells) if cell.cell_id in done), None)
-    if last is None or not any(placed.stream.trims for placed in last.placed):
-        return None
-    stored = {a.record.cell.cell_id: a.record for a in read_run(folder).cells}
-    return stored.get(last.cell_id)
+def write_left_trimmed(plan: Plan, identity: Identity, *, tool: FioTool, folder: Path) -> None:
+    """Write what cells of a run that was killed, or failed, have trimmed and not written again.
+
+    Raises:
+        Refused: the target is no longer the same thing.
+        StoreError, EnvironmentMissing: as for ``target.fill``.
+    """
+    left = journal.left_trimmed(folder)
+    if not left:
+        return
+    stored = {one.record.cell.cell_id: one.record for one in read_run(folder).cells}
+    for cell in plan.cells:
+        if cell.cell_id in left:
+            _write_again(cell, stored.get(cell.cell_id), identity, plan, tool=tool, folder=folder)
+            journal.append(folder, journal.Trimmed(cell_id=cell.cell_id, written=True))
 
 
 def _write_again(
-    record: CellRecord,
+    cell: Cell,
+    record: CellRecord | None,
     identity: Identity,
     plan: Plan,
     *,
@@ -244,22 +272,24 @@ def _write_again(
     """Write what a cell has trimmed, so that the next one finds data everywhere.
 
     fio trims in order, from the start of the span, and tells how much; but not what it trimmed in
-    the ramp, so more is written than that.  A stop waits for it: trims are paced, so it is little,
-    and a range without data would spoil whatever is measured on the target later.
+    the ramp, so more is written than that.  Of a cell that did not end in order, without a
+    ``record`` or with one that says so, the whole span is written.  A stop waits for it: trims are
+    paced, so it is little, and a range without data would spoil whatever is measured on the target
+    later.
 
     Raises:
         Refused: the target is no longer the same thing.
         StoreError, EnvironmentMissing: as for ``target.fill``.
     """
-    if record.survivors or not any(one.stream.trims for one in record.cell.placed):
+    if not cell.trims or (record is not None and record.end == "not-run"):
         return
     guard.same_device(identity)
-    timing = record.cell.timing
+    timing = cell.timing
     whole_share = (timing.ramp_s + timing.runtime_s) / timing.runtime_s * REWRITE_SPARE
-    for placed in record.cell.placed:
-        if not placed.stream.trims or record.cell.engine == "null" or record.end == "not-run":
+    for placed in cell.placed:
+        if not placed.stream.trims:
             continue
-        trimmed = _trimmed_bytes(record, folder, placed.stream.name)
+        trimmed = None if record is None else _trimmed_bytes(record, folder, placed.stream.name)
         size = placed.size_bytes
         if trimmed is not None:
             blocks = trimmed * whole_share / placed.stream.max_block_bytes + REWRITE_SPARE_BLOCKS
@@ -268,7 +298,7 @@ def _write_again(
             identity,
             size,
             offset_bytes=placed.offset_bytes,
-            folder=folder / f"rewrite-{record.cell.cell_id}",
+            folder=folder / f"{layout.REWRITE_PREFIX}{cell.cell_id}",
             tool=tool,
             direct=plan.direct,
             engine=plan.engine,

@@ -3,12 +3,18 @@
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kvbench import session, target
+from kvbench.errors import EnvironmentMissing, KvbenchError, StoreError
 from kvbench.fio.launch import LaunchResult
 from kvbench.fio.launch import launch as real_launch
+from kvbench.fio.probe import find_fio
+from kvbench.store import journal
+from kvbench.store.read import read_run
+from kvbench.store.write import RunWriter
 from kvbench.units import KIB
 from kvbench.workload.schema import Workload
 from tests import real_runs
@@ -117,7 +123,12 @@ def test_a_stop_during_a_trim_is_followed_by_the_writing(
 ) -> None:
     stop = threading.Event()
     record = start(plan_on(place.path, trims(runtime_s=5.0)), tmp_path)
-    got = go_on(record, fio, tmp_path, while_running=stop.set, stop=stop)
+
+    def stop_once_trimmed() -> None:
+        if place.hole_bytes():
+            stop.set()
+
+    got = go_on(record, fio, tmp_path, while_running=stop_once_trimmed, stop=stop)
     assert got.end.end == "interrupted"
     assert holes[-1] > 0
     assert place.state() == "proven"
@@ -144,6 +155,66 @@ def test_a_run_that_was_killed_before_the_writing_writes_when_it_goes_on(
     assert go_on(record, fio, tmp_path).end.end == "complete"
     assert states == ["proven"] * (repetitions - 1)
     assert place.state() == "proven"
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_a_run_that_was_killed_in_a_cell_that_trims_writes_when_it_goes_on(
+    repetitions: int, place: Place, fio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Nothing in the product may take it for an error of its own."""
+
+    def killed(*arguments: Any, **options: Any) -> LaunchResult:  # noqa: ANN401 - what it takes
+        ended = real_launch(*arguments, **options)
+        if place.hole_bytes():
+            raise Killed
+        return ended
+
+    record = start(plan_on(place.path, trims(), repetitions=repetitions), tmp_path)
+    folder = tmp_path / record.run_id
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "launch", killed)
+        with pytest.raises(Killed):
+            go_on(record, fio, tmp_path)
+    assert place.state() == "unproven"
+    (left,) = journal.left_trimmed(folder)
+    assert left not in {cell.record.cell.cell_id for cell in read_run(folder).cells}
+    states = _states_at_launch(place, monkeypatch)
+    RunWriter.reopen(folder)
+    assert go_on(record, fio, tmp_path).end.end == "complete"
+    assert states == ["proven"] * repetitions
+    assert place.state() == "proven"
+    assert journal.left_trimmed(folder) == ()
+
+
+@pytest.mark.parametrize("error", [EnvironmentMissing("no fio"), StoreError("no room")])
+def test_what_could_not_be_written_again_is_said_and_written_when_the_run_goes_on(
+    error: KvbenchError,
+    place: Place,
+    fio: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    record = start(plan_on(place.path, trims()), tmp_path)
+    folder = tmp_path / record.run_id
+    with monkeypatch.context() as patched:
+        patched.setattr(target, "fill", failing)
+        if isinstance(error, StoreError):
+            with pytest.raises(StoreError, match="holds no data until --resume"):
+                go_on(record, fio, tmp_path)
+        else:
+            end = go_on(record, fio, tmp_path).end
+            assert end.end == "failed"
+            assert "holds no data until --resume has written it again" in end.reason
+    assert len(journal.left_trimmed(folder)) == 1
+    assert place.state() == "unproven"
+    tool = find_fio(fio)
+    session.write_left_trimmed(record.plan, record.identity, tool=tool, folder=folder)
+    assert place.state() == "proven"
+    assert journal.left_trimmed(folder) == ()
 
 
 def _states_at_launch(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:

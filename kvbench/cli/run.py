@@ -32,6 +32,8 @@ from kvbench.fio.probe import FioTool, find_fio
 from kvbench.host import guard, probe
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
+from kvbench.session import write_left_trimmed
+from kvbench.store import journal
 from kvbench.store.read import find_run, read_run
 from kvbench.store.records import RunRecord
 from kvbench.store.redact import is_redacted
@@ -145,6 +147,10 @@ def _resume(arguments: argparse.Namespace) -> int:
         _check_unchanged(archive.record, identity)
         enter(plan, identity, arguments, held)
         stop = held.enter_context(stop_on_signals())
+        left = journal.left_trimmed(archive.folder)
+        if left:
+            output.advise(f"writing again what was left trimmed: cell {', '.join(left)}")
+        write_left_trimmed(plan, identity, tool=tool, folder=archive.folder)
         still_written(plan, identity, archive.record.written)
         check_memory(plan)
         check_engine_works(plan, tool, identity)

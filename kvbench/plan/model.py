@@ -94,6 +94,11 @@ class Cell(Struct, frozen=True, kw_only=True):
         return self.engine != "null" and any(p.stream.changes for p in self.placed)
 
     @property
+    def trims(self) -> bool:
+        """Whether the cell leaves ranges of the target without data."""
+        return self.engine != "null" and any(p.stream.trims for p in self.placed)
+
+    @property
     def once(self) -> bool:
         """Whether it does every block once and checks it, however long that takes."""
         return self.engine != "null" and any(p.stream.once for p in self.placed)

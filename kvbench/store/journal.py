@@ -3,10 +3,14 @@
 A run that was killed, or whose machine lost power, has no record of the cell under way, and yet it
 is what must be known: which blocks may be new.  So the line is on disk before fio starts.  It says
 when the cell began, on the clock that fio's verify header uses, and in which boot.
+
+trims.jsonl: one line before each cell that trims, and one when what it trimmed holds data again.  A
+run that goes on writes what the line without a second one left, and nothing is measured on it.
 """
 
 import os
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +20,10 @@ from kvbench.errors import StoreError
 from kvbench.units import MIB
 
 FILE = "writes.jsonl"
+TRIMS_FILE = "trims.jsonl"
 BYTES_MAX = 64 * MIB
+
+_Entry = TypeVar("_Entry", "Begun", "Trimmed")
 
 
 class Begun(Struct, frozen=True, kw_only=True):
@@ -27,13 +34,20 @@ class Begun(Struct, frozen=True, kw_only=True):
     begin_s: float  # on the kernel's monotonic clock
 
 
-def append(folder: Path, entry: Begun) -> None:
+class Trimmed(Struct, frozen=True, kw_only=True):
+    """A cell that trims has begun, or all that it trimmed has been written again."""
+
+    cell_id: str
+    written: bool
+
+
+def append(folder: Path, entry: Begun | Trimmed) -> None:
     """Add a line, and return when it is on disk.
 
     Raises:
         StoreError: it cannot be written, so the cell must not begin.
     """
-    path = folder / FILE
+    path = folder / (FILE if isinstance(entry, Begun) else TRIMS_FILE)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
@@ -52,7 +66,8 @@ def append(folder: Path, entry: Begun) -> None:
         raise StoreError(
             f"cannot be written: {error.strerror or error}",
             where=str(path),
-            hint="nothing was written to the target; free space, then go on with --resume",
+            hint=("" if isinstance(entry, Trimmed) else "nothing was written to the target; ")
+            + "free space, then go on with --resume",
         ) from error
 
 
@@ -62,7 +77,20 @@ def read(folder: Path) -> tuple[Begun, ...]:
     Raises:
         StoreError: the file cannot be read.
     """
-    path = folder / FILE
+    return _entries(folder / FILE, Begun)
+
+
+def left_trimmed(folder: Path) -> tuple[str, ...]:
+    """Return the cells that trimmed, or may have, and whose ranges were not written again.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    states = {entry.cell_id: entry.written for entry in _entries(folder / TRIMS_FILE, Trimmed)}
+    return tuple(cell_id for cell_id, written in states.items() if not written)
+
+
+def _entries(path: Path, kind: type[_Entry]) -> tuple[_Entry, ...]:
     try:
         raw = read_regular(path, BYTES_MAX)
     except FileNotFoundError:
@@ -72,7 +100,7 @@ def read(folder: Path) -> tuple[Begun, ...]:
     entries = []
     for line in raw.split(b"\n"):
         try:
-            entries.append(msgspec.json.decode(line, type=Begun))
+            entries.append(msgspec.json.decode(line, type=kind))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return tuple(entries)

@@ -26,6 +26,7 @@ LOG_KINDS = {
 REPORT_FILE = "report.html"
 TABLE_FILE = "measurements.csv"
 PREPARATION_FILE = "prepare.json"  # of a run that prepared its target
+REWRITE_PREFIX = "rewrite-"  # in a run's folder, while what a cell trimmed is written again
 STAMPS_FOLDER = "stamps"  # in the results folder
 
 _LOGS = {

@@ -10,6 +10,7 @@ results/<run_id>/cells/.interrupted-*    cells that were measured anew: kept, an
 results/<run_id>/prepare.json            a Preparation, of a run of kvbench prepare
 results/<run_id>/health.json             a RunHealth: the drive before and after each session
 results/<run_id>/writes.jsonl            which cells began to write what is verified, and when
+results/<run_id>/trims.jsonl             which cells trimmed, and whether it was written again
 results/<run_id>/end.json                an EndRecord, absent while the run goes on or was killed
 results/stamps/<device>.json             a Preparation, which later runs on the device look for
 """

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 
 from kvbench.errors import ExitCode
-from kvbench.store import layout
+from kvbench.store import journal, layout
 from kvbench.store.read import list_runs, read_run
 from tests import direct_io
-from tests.cli.program import SMALL, kvbench, needs_fio
+from tests.cli.program import SMALL, kvbench, needs_fio, started
 
 pytestmark = [pytest.mark.fio, needs_fio]
 
@@ -139,6 +140,44 @@ def test_a_whole_run_without_an_end_is_ended_and_reported(run: Path, done_run: P
     assert "complete" in again.stderr
 
 
+def test_a_run_that_was_killed_while_it_trimmed_goes_on_with_its_file_written(
+    tmp_path: Path,
+) -> None:
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not direct_io.works(probe):
+        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    (tmp_path / "trims.toml").write_text(TRIMS, encoding="utf-8")
+    arguments = ("run", "--workload", "trims.toml", "--span", "32MiB", "--repetitions", "1")
+    with started(*arguments, cwd=tmp_path) as process:
+        own = tmp_path / "results" / "target.dat"
+        deadline = time.monotonic() + 90
+        while not has_hole(own):
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.kill()
+        process.wait(timeout=30)
+    (run,) = list_runs(tmp_path / "results")
+    (left,) = journal.left_trimmed(run)
+    assert left == read_run(run).record.plan.cells[-1].cell_id
+    done = resume(run)
+    assert f"writing again what was left trimmed: cell {left}" in done.stderr
+    assert done.returncode in (ExitCode.OK, ExitCode.CELL_FAILED), done.stderr
+    end = read_run(run).end
+    assert end is not None
+    assert end.end == "complete"
+    assert not has_hole(own)
+
+
+def has_hole(path: Path) -> bool:
+    """Whether a part of a file that was once written is without data."""
+    if not path.exists() or not list(path.parent.glob("2*/trims.jsonl")):
+        return False
+    with path.open("rb") as file:
+        return os.lseek(file.fileno(), 0, os.SEEK_HOLE) < path.stat().st_size
+
+
 @pytest.mark.parametrize("option", ["--workload", "--config"])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, option: str) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
@@ -201,4 +240,32 @@ direction = "read"
 pattern = "random"
 block_size = "4KiB"
 queue_depth = 8
+"""
+TRIMS = """\
+format = 1
+summary = "deletions in one half beside reads in the other"
+role = "capacity"
+source = "a test of a kill while something is trimmed"
+evidence = "probe"
+primary = ["read.iops"]
+[timing]
+runtime = "3s"
+ramp = 0
+[[stream]]
+name = "read"
+direction = "read"
+pattern = "random"
+block_size = "4KiB"
+queue_depth = 1
+span_start_percent = 0
+span_percent = 50
+[[stream]]
+name = "delete"
+direction = "trim"
+pattern = "sequential"
+block_size = "1MiB"
+queue_depth = 1
+rate_iops = 4
+span_start_percent = 50
+span_percent = 50
 """

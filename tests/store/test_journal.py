@@ -39,6 +39,21 @@ def test_a_cell_must_not_begin_when_it_cannot_be_noted(tmp_path: Path) -> None:
         journal.append(tmp_path / "gone", FIRST)
 
 
+def test_what_was_trimmed_is_left_until_it_is_written_again(tmp_path: Path) -> None:
+    def note(cell_id: str, *, written: bool) -> None:
+        journal.append(tmp_path, journal.Trimmed(cell_id=cell_id, written=written))
+
+    assert journal.left_trimmed(tmp_path) == ()
+    note("0001", written=False)
+    note("0001", written=True)
+    note("0002", written=False)
+    assert journal.left_trimmed(tmp_path) == ("0002",)
+    note("0002", written=True)
+    note("0001", written=False)  # it was measured anew
+    assert journal.left_trimmed(tmp_path) == ("0001",)
+    assert journal.read(tmp_path) == (), "which cells write what is verified is another question"
+
+
 @contextmanager
 def file_limit(size_bytes: int) -> Iterator[None]:
     """No file may grow beyond this, as on a disk that is full in the middle of a line."""
