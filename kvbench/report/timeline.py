@@ -236,11 +236,13 @@ def _marks(cells: Iterable[Drawn]) -> Iterator[TimeMark]:
 
 
 def _how_to_read(cells: Sequence[Drawn], marks: Sequence[TimeMark]) -> str:
-    parts = [
-        "Percentiles of each second (of a quarter of a short cell) of the completion latency, "
-        "from the end of an I/O's submission on; behind a barrier, of a step. Grey behind them is "
-        "where the I/Os lie, darker where there are more (from 0.1 % of a window on).",
-    ]
+    parts = []
+    if any(value is not None for w in windows_of(cells) for value in w.percentiles_s):
+        parts.append(
+            "Percentiles of each second (of a quarter of a short cell) of the completion latency, "
+            "from the end of an I/O's submission on; behind a barrier, of a step. Grey behind them "
+            "is where the I/Os lie, darker where there are more (from 0.1 % of a window on)."
+        )
     if any(drawn.bad for drawn in cells):
         parts.append("Orange stretches are cells that are invalid or failed.")
     if any(drawn.cell.cell.purpose == "ceiling" for drawn in cells):

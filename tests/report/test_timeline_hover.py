@@ -117,3 +117,10 @@ def test_strips_lie_over_all_axes_and_escape_what_they_say() -> None:
     assert len(group) == 2
     assert "</title><b>&" in (group[0][0].text or "")
     assert group.get("fill") == "none"
+
+
+def test_without_latency_over_time_nothing_is_said_of_percentiles() -> None:
+    with_latency = made(timeline(window(0.0), seen=HEALTH)).figure
+    assert "Percentiles of each second" in with_latency.how_to_read
+    without = made(timeline(seen=HEALTH, reason="not kept")).figure
+    assert "Percentiles" not in without.how_to_read
