@@ -204,6 +204,8 @@ def written_state(
             return target.prove(path, identity.size_bytes, direct=False)
         if condition is not None and condition.covered:
             return Written(state="prepared", reason=condition.text)
+        if condition is not None and condition.run_id:
+            return Written(state="unproven", reason=condition.text)
         return Written(
             state="unproven",
             reason="nobody has proved that this block device was filled; reads of blocks never "

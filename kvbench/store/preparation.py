@@ -136,7 +136,8 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     holds: the stamp is of this device, and nothing wrote to it or deallocated on it since.
     broken: something did.  unknown: nobody can tell.  none: there is no stamp.
-    ``covered`` says whether every block still is known to be written.
+    ``covered`` says whether every block still is known to be written.  That needs a proof: a count
+    that went on from the stamp to now without a gap, beside sampled blocks that all hold data.
     """
 
     state: Literal["holds", "broken", "unknown", "none"]
@@ -188,33 +189,43 @@ def judge(
     if stamp.binding != binding:
         return Condition(state="none", text=_other_device(stamp.binding, binding))
     settled = f"it was prepared at {stamp.made_at} (run {stamp.run_id}) {STATE_WORDS[stamp.state]}"
-    written, discarded = _since(stamp.history, now)
+    since = _since(stamp.history, now)
     condition = Condition(
         state="holds",
         text=f"{settled}{_cycles(stamp, now)}",
-        covered=stamp.coverage.proven and not empty_samples and not discarded,
+        covered=stamp.coverage.proven and not empty_samples and since.proves_no_discard,
         steady=stamp.state,
         run_id=stamp.run_id,
-        written_since_bytes=written,
+        written_since_bytes=since.written,
     )
-    if discarded:
-        text = f"{settled}; {format_size(discarded)} were deallocated since"
+    if since.discarded:
+        text = f"{settled}; {format_size(since.discarded)} were deallocated since"
         return replace(condition, state="broken", text=text)
     if empty_samples:
         text = f"{settled}; by now {empty_samples} of {SAMPLES} sampled blocks are empty"
         return replace(condition, state="broken", text=text)
-    if written is None:
-        why = now.reason or "the drive does not tell"
+    if since.written is not None and since.written > _written_max(binding):
+        share = 100 * since.written / binding.size_bytes
         text = (
-            f"{settled}; whether anything wrote to it since is not known: {why}, and counters "
-            "began anew"
+            f"{settled}; {format_size(since.written)} were written since "
+            f"({_share_words(share)} of it)"
         )
-        return replace(condition, state="unknown", text=text)
-    if written > max(SMART_STEP_BYTES, WRITTEN_SHARE_MAX * binding.size_bytes):
-        share = 100 * written / binding.size_bytes
-        text = f"{settled}; {format_size(written)} were written since ({_share_words(share)} of it)"
         return replace(condition, state="broken", text=text)
+    if since.written is None or since.backwards:
+        why = now.reason or "the drive does not tell"
+        if since.backwards:
+            why = f"{' and '.join(since.backwards)} ran backwards"
+        elif now.boot_id == stamp.history.boot_id and now.diskseq == stamp.history.diskseq:
+            why = f"{why}, and the kernel does not count"
+        else:
+            why = f"{why}, and the kernel's counters began anew"
+        text = f"{settled}; whether anything wrote to it since is not known: {why}"
+        return replace(condition, state="unknown", text=text, written_since_bytes=None)
     return condition
+
+
+def _written_max(binding: Binding) -> float:
+    return max(SMART_STEP_BYTES, WRITTEN_SHARE_MAX * binding.size_bytes)
 
 
 def _share_words(percent: float) -> str:
@@ -230,23 +241,48 @@ def _other_device(then: Binding, now: Binding) -> str:
     return f"the stamp is of another device: it differs in {', '.join(changed)}"
 
 
-def _since(then: WriteHistory, now: WriteHistory) -> tuple[int | None, int | None]:
-    """Return the bytes written and deallocated since; the larger of two counts, None for none."""
-    counts = []
-    if then.smart_written_bytes is not None and now.smart_written_bytes is not None:
-        counts.append(now.smart_written_bytes - then.smart_written_bytes)
-    discarded = None
-    kernel_goes_on = then.boot_id is not None and (
-        (then.boot_id, then.diskseq) == (now.boot_id, now.diskseq)
+class _Since(Struct, frozen=True, kw_only=True):
+    """What was counted since a stamp.
+
+    ``written`` is the larger of the counts that went on, None where none did; ``discarded`` is
+    None where no count went on.  ``backwards`` names the counts that are less than they were: such
+    a one began anew or was edited.  It says nothing any more, and the others still say theirs.
+    """
+
+    written: int | None
+    discarded: int | None
+    backwards: tuple[str, ...]
+    proves_no_discard: bool
+
+
+def _since(then: WriteHistory, now: WriteHistory) -> _Since:
+    """Return what each count says that went on; the kernel's do so in one boot, of one device."""
+    smart = _rise(then.smart_written_bytes, now.smart_written_bytes, 1)
+    wrote = discarded = None
+    one_boot = (then.boot_id, then.diskseq) == (now.boot_id, now.diskseq)
+    if then.boot_id is not None and one_boot:
+        wrote = _rise(then.write_sectors, now.write_sectors, SECTOR_BYTES)
+        discarded = _rise(then.discard_sectors, now.discard_sectors, SECTOR_BYTES)
+    counts = {
+        "the drive's count of writes": smart,
+        "the kernel's count of writes": wrote,
+        "the kernel's count of deallocations": discarded,
+    }
+    backwards = tuple(name for name, rise in counts.items() if rise is not None and rise < 0)
+    forward = [rise for rise in (smart, wrote) if rise is not None and rise >= 0]
+    # No drive counts deallocations.  Where another boot lies between, its count of writes stands
+    # for them, as what deallocates writes too, and the samples; of one boot the kernel knows.
+    proof = bool(forward) and (discarded is None or discarded == 0)
+    return _Since(
+        written=max(forward, default=None),
+        discarded=discarded if discarded is not None and discarded >= 0 else None,
+        backwards=backwards,
+        proves_no_discard=proof,
     )
-    if kernel_goes_on:
-        if then.write_sectors is not None and now.write_sectors is not None:
-            counts.append((now.write_sectors - then.write_sectors) * SECTOR_BYTES)
-        if then.discard_sectors is not None and now.discard_sectors is not None:
-            discarded = (now.discard_sectors - then.discard_sectors) * SECTOR_BYTES
-    if min(counts, default=0) < 0 or (discarded or 0) < 0:
-        return None, None  # a count that ran backwards began anew, or was edited
-    return max(counts, default=None), discarded
+
+
+def _rise(then: int | None, now: int | None, unit_bytes: int) -> int | None:
+    return None if then is None or now is None else (now - then) * unit_bytes
 
 
 def _cycles(stamp: Preparation, now: WriteHistory) -> str:

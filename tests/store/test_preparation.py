@@ -215,19 +215,44 @@ def test_a_hostile_serial_makes_no_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "now",
+    ("now", "covered"),
     [
-        replace(THEN, smart_written_bytes=1),
-        replace(THEN, write_sectors=1),
-        replace(THEN, smart_written_bytes=10**18, write_sectors=1),
-        replace(THEN, discard_sectors=1),
+        (replace(THEN, smart_written_bytes=1), True),
+        (replace(THEN, write_sectors=1), True),
+        (replace(THEN, discard_sectors=1), False),
+        (replace(THEN, smart_written_bytes=1, boot_id="boot-2"), False),
+        (replace(THEN, smart_written_bytes=1, write_sectors=1), False),
+    ],
+    ids=["the drive's", "the kernel's", "of deallocations", "after a restart", "all of writes"],
+)
+def test_a_count_that_runs_backwards_tells_nothing(now: WriteHistory, covered: bool) -> None:
+    found = judged(now)
+    assert (found.state, found.covered) == ("unknown", covered)
+    assert found.written_since_bytes is None
+    assert "ran backwards" in found.doubt
+
+
+@pytest.mark.parametrize(
+    ("now", "covered"),
+    [
+        (replace(THEN, smart_written_bytes=0, discard_sectors=10**9), False),
+        (replace(THEN, write_sectors=0, discard_sectors=10**9), False),
+        (replace(THEN, smart_written_bytes=0, write_sectors=10**9), True),
+        (replace(THEN, smart_written_bytes=10**18, write_sectors=1), True),
+        (replace(THEN, smart_written_bytes=10**18, discard_sectors=1), False),
     ],
 )
-def test_a_count_that_runs_backwards_tells_nothing(now: WriteHistory) -> None:
+def test_a_count_that_runs_backwards_hides_no_other(now: WriteHistory, covered: bool) -> None:
     found = judged(now)
-    assert found.state == "unknown"
-    assert found.written_since_bytes is None
-    assert found.doubt
+    assert (found.state, found.covered) == ("broken", covered)
+    assert "were written since" in found.doubt or "were deallocated since" in found.doubt
+
+
+@pytest.mark.parametrize("now", [{"boot_id": "boot-2"}, {"diskseq": "10"}])
+def test_where_no_count_goes_on_samples_alone_prove_no_coverage(now: dict[str, str]) -> None:
+    found = judged(replace(NO_TOOL, **now), stamp(history=NO_TOOL))
+    assert (found.state, found.covered) == ("unknown", False)
+    assert "the kernel's counters began anew" in found.doubt
 
 
 def test_fewer_power_cycles_than_before_are_not_told_as_some() -> None:
