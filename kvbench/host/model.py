@@ -73,6 +73,10 @@ class WriteHistory(Struct, frozen=True, kw_only=True):
     ``smart_written_bytes`` counts over the drive's life, in steps of 512,000 bytes.  The kernel's
     counters begin anew with every boot and every device number (``boot_id``, ``diskseq``).  What is
     not known is None; ``reason`` says why the drive itself tells nothing.
+
+    A partition counts what passed through its own node.  What was written to it through its whole
+    disk only the disk has counted: ``disk_write_sectors`` and ``disk_discard_sectors``, which are
+    None for a target that is a whole disk, and in the stamps of versions that did not keep them.
     """
 
     smart_written_bytes: int | None
@@ -82,6 +86,8 @@ class WriteHistory(Struct, frozen=True, kw_only=True):
     boot_id: str | None
     diskseq: str | None
     reason: str = ""
+    disk_write_sectors: int | None = None
+    disk_discard_sectors: int | None = None
 
 
 class EraseAbilities(Struct, frozen=True, kw_only=True):

@@ -400,13 +400,16 @@ def write_history(identity: Identity, machine: Machine = MACHINE) -> WriteHistor
     """Return what the device under a target has counted so far."""
     name = device_under(identity, machine)
     smart, reason = None, "no single device is known under it"
+    counted = device_counters(name, machine) if name else None
+    whole = None
     if name is not None:
         try:
             disk = topology.whole_disk(machine, topology.block_named(machine, name))
+            if disk.name != name:
+                whole = device_counters(disk.name, machine)
             smart, reason = ask_smart(disk, machine), ""
         except OSError as error:
             reason = str(error)
-    counted = device_counters(name, machine) if name else None
     return WriteHistory(
         smart_written_bytes=smart.written_bytes if smart else None,
         power_cycles=smart.power_cycles if smart else None,
@@ -415,6 +418,8 @@ def write_history(identity: Identity, machine: Machine = MACHINE) -> WriteHistor
         boot_id=(machine.text_if_there("/proc/sys/kernel/random/boot_id") or "").strip() or None,
         diskseq=identity.diskseq,
         reason=reason,
+        disk_write_sectors=whole.write_sectors if whole else None,
+        disk_discard_sectors=whole.discard_sectors if whole else None,
     )
 
 

@@ -193,7 +193,10 @@ def judge(
     condition = Condition(
         state="holds",
         text=f"{settled}{_cycles(stamp, now)}",
-        covered=stamp.coverage.proven and not empty_samples and since.proves_no_discard,
+        covered=stamp.coverage.proven
+        and not empty_samples
+        and since.proves_no_discard
+        and not _past_partition(since, binding),
         steady=stamp.state,
         run_id=stamp.run_id,
         written_since_bytes=since.written,
@@ -211,6 +214,10 @@ def judge(
             f"({_share_words(share)} of it)"
         )
         return replace(condition, state="broken", text=text)
+    past = _past_partition(since, binding)
+    if past:
+        text = f"{settled}; {past}"
+        return replace(condition, state="unknown", text=text, written_since_bytes=None)
     if since.written is None or since.backwards:
         why = now.reason or "the drive does not tell"
         if since.backwards:
@@ -222,6 +229,25 @@ def judge(
         text = f"{settled}; whether anything wrote to it since is not known: {why}"
         return replace(condition, state="unknown", text=text, written_since_bytes=None)
     return condition
+
+
+def _past_partition(since: "_Since", binding: Binding) -> str:
+    """Say that its disk counted more than the partition itself; "" when it did not.
+
+    It may have gone to another partition, or to this one past its own node: nobody can tell.
+    """
+    wrote = (since.disk_wrote or 0) - max(since.wrote or 0, 0)
+    discarded = (since.disk_discarded or 0) - (since.discarded or 0)
+    if since.disk_discarded is not None and discarded > 0:
+        more = f"deallocated {format_size(discarded)}"
+    elif since.disk_wrote is not None and wrote > _written_max(binding):
+        more = f"wrote {format_size(wrote)}"
+    else:
+        return ""
+    return (
+        f"its whole disk {more} more since than this partition, and whether that was here is not "
+        "known"
+    )
 
 
 def _written_max(binding: Binding) -> float:
@@ -253,31 +279,41 @@ class _Since(Struct, frozen=True, kw_only=True):
     discarded: int | None
     backwards: tuple[str, ...]
     proves_no_discard: bool
+    wrote: int | None  # through the target itself, as the kernel counted
+    disk_wrote: int | None  # through the whole disk of a partition and its partitions
+    disk_discarded: int | None
 
 
 def _since(then: WriteHistory, now: WriteHistory) -> _Since:
     """Return what each count says that went on; the kernel's do so in one boot, of one device."""
     smart = _rise(then.smart_written_bytes, now.smart_written_bytes, 1)
-    wrote = discarded = None
+    wrote = discarded = disk_wrote = disk_discarded = None
     one_boot = (then.boot_id, then.diskseq) == (now.boot_id, now.diskseq)
     if then.boot_id is not None and one_boot:
         wrote = _rise(then.write_sectors, now.write_sectors, SECTOR_BYTES)
         discarded = _rise(then.discard_sectors, now.discard_sectors, SECTOR_BYTES)
+        disk_wrote = _rise(then.disk_write_sectors, now.disk_write_sectors, SECTOR_BYTES)
+        disk_discarded = _rise(then.disk_discard_sectors, now.disk_discard_sectors, SECTOR_BYTES)
     counts = {
         "the drive's count of writes": smart,
         "the kernel's count of writes": wrote,
         "the kernel's count of deallocations": discarded,
+        "the kernel's count of writes of the whole disk": disk_wrote,
+        "the kernel's count of deallocations of the whole disk": disk_discarded,
     }
     backwards = tuple(name for name, rise in counts.items() if rise is not None and rise < 0)
     forward = [rise for rise in (smart, wrote) if rise is not None and rise >= 0]
     # No drive counts deallocations.  Where another boot lies between, its count of writes stands
     # for them, as what deallocates writes too, and the samples; of one boot the kernel knows.
-    proof = bool(forward) and (discarded is None or discarded == 0)
+    proof = bool(forward) and not discarded and (disk_discarded or 0) >= 0
     return _Since(
         written=max(forward, default=None),
         discarded=discarded if discarded is not None and discarded >= 0 else None,
         backwards=backwards,
         proves_no_discard=proof,
+        wrote=wrote,
+        disk_wrote=disk_wrote,
+        disk_discarded=disk_discarded,
     )
 
 

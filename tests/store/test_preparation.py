@@ -255,6 +255,34 @@ def test_where_no_count_goes_on_samples_alone_prove_no_coverage(now: dict[str, s
     assert "the kernel's counters began anew" in found.doubt
 
 
+PART = replace(NO_TOOL, disk_write_sectors=9_000_000, disk_discard_sectors=500)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ({"disk_write_sectors": 9_000_000 + GIB // 512}, "wrote 1 GiB more since"),
+        ({"disk_discard_sectors": 508}, "deallocated 4 KiB more since"),
+    ],
+)
+def test_what_passed_a_partition_by_through_its_disk_is_not_taken_for_nothing(
+    now: dict[str, int], words: str
+) -> None:
+    found = judged(replace(PART, **now), stamp(history=PART))
+    assert (found.state, found.covered) == ("unknown", False)
+    assert f"its whole disk {words} than this partition" in found.doubt
+
+
+def test_what_a_partition_wrote_itself_its_disk_counts_too() -> None:
+    assert judged(PART, stamp(history=PART)).state == "holds"
+    both = replace(PART, write_sectors=5_000_100, disk_write_sectors=9_000_100)
+    assert judged(both, stamp(history=PART)).covered
+    gone = replace(PART, discard_sectors=108, disk_discard_sectors=508)
+    assert judged(gone, stamp(history=PART)).state == "broken"
+    back = judged(replace(PART, disk_discard_sectors=1), stamp(history=PART))
+    assert (back.state, back.covered) == ("unknown", False)
+
+
 def test_fewer_power_cycles_than_before_are_not_told_as_some() -> None:
     assert "-" not in judged(replace(THEN, power_cycles=1)).text.partition("was steady")[2]
 
