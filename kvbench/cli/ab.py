@@ -42,7 +42,7 @@ from kvbench.errors import (
 from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.launch import run_operators_command
 from kvbench.fio.probe import FioTool, find_fio
-from kvbench.host import guard
+from kvbench.host import guard, lease
 from kvbench.host.model import Identity
 from kvbench.plan import Cell
 from kvbench.session import Session
@@ -272,6 +272,7 @@ def _measure_side(
         assert side  # noqa: S101 - an ab pairing names its side
         ready = _ready(arguments, tool, pairing, held, before, after)
         writer = RunWriter.create(arguments.results, ready.record)
+        held.enter_context(lease.hold_run(writer.folder))
         output.advise(f"side {side}: {writer.folder.name}")
         stop = held.enter_context(stop_on_signals())
         end = run_to_end(
@@ -392,10 +393,11 @@ def _take_turns(
     """Run both plans a repetition at a time; who begins changes from one to the next."""
     quiet = arguments.quiet or arguments.json
     sessions: dict[str, tuple[Session, Path]] = {}
-    with LiveView(quiet=True, repetitions=1) as view:
+    with LiveView(quiet=True, repetitions=1) as view, ExitStack() as held:
         try:
             for ready in sides:
                 writer = RunWriter.create(arguments.results, ready.record)
+                held.enter_context(lease.hold_run(writer.folder))
                 session = Session(
                     ready.choice.plan,
                     tool=tool,
@@ -421,8 +423,8 @@ def _take_turns(
             with suppress(StoreError):  # what came first is told
                 _finish(sessions, "failed", str(error) or type(error).__name__)
             raise
-    ends = [session.end for session, _ in sessions.values()]
-    return _finish(sessions, *next((end for end in ends if end[0] != "complete"), ends[0]))
+        ends = [session.end for session, _ in sessions.values()]
+        return _finish(sessions, *next((end for end in ends if end[0] != "complete"), ends[0]))
 
 
 def _finish(

@@ -34,7 +34,7 @@ from kvbench.errors import ExitCode, Interrupted, KvbenchError, Refused, UsageEr
 from kvbench.fio.launch import LiveCounters
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.fio.sections import section_seed
-from kvbench.host import guard, probe
+from kvbench.host import guard, lease, probe
 from kvbench.host.model import EraseAbilities, Identity, Written
 from kvbench.plan import Plan, make_plan
 from kvbench.prepare.fill import coverage, fill_pass, passes
@@ -160,6 +160,7 @@ def execute(arguments: argparse.Namespace) -> int:
         unknown = Written(state="unproven", reason="this run was about to fill it")
         record = record_of(arguments, plan, identity, unknown, tool)
         writer = RunWriter.create(arguments.results, record)
+        held.enter_context(lease.hold_run(writer.folder))
         drop_stamp(arguments.results, binding)  # from here on the device is no longer that
         held.enter_context(_told_when_it_fails(writer))
         scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="kvbench-")))

@@ -23,7 +23,7 @@ from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import find_fio
 from kvbench.gate.model import Gate, GateRow
 from kvbench.gate.pool import refuse_other
-from kvbench.host import guard
+from kvbench.host import guard, lease
 from kvbench.host.model import Identity
 from kvbench.measure.subjects import OF_A_CURVE
 from kvbench.plan import Plan, again
@@ -92,6 +92,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
         )
         refuse_other(candidate, record)
         writer = RunWriter.create(arguments.results, record)
+        held.enter_context(lease.hold_run(writer.folder))
         end = run_to_end(
             plan,
             tool=tool,

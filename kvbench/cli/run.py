@@ -29,12 +29,12 @@ from kvbench.cli.taking import (
 from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, UsageError
 from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import FioTool, find_fio
-from kvbench.host import guard, probe
+from kvbench.host import guard, lease, probe
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.session import write_left_trimmed
 from kvbench.store import journal
-from kvbench.store.read import find_run, read_run
+from kvbench.store.read import RunArchive, find_run, read_run
 from kvbench.store.records import RunRecord
 from kvbench.store.redact import is_redacted
 from kvbench.store.write import RunWriter, finish_unended, measured_anew
@@ -86,6 +86,7 @@ def execute(arguments: argparse.Namespace) -> int:
         written = written_state(choice, identity, tool, stop, allowed=allowed, condition=condition)
         record = record_of(arguments, plan, identity, written, tool, condition=condition)
         writer = RunWriter.create(arguments.results, record)
+        held.enter_context(lease.hold_run(writer.folder))
         return _measure(arguments, plan, tool, identity, writer, stop)
 
 
@@ -112,7 +113,14 @@ def _resume(arguments: argparse.Namespace) -> int:
             f"--resume goes on with the stored plan and does not take {', '.join(given)}",
             hint="leave them out, or start a new run",
         )
-    archive = read_run(find_run(arguments.results, arguments.resume))
+    with ExitStack() as held:
+        folder = find_run(arguments.results, arguments.resume)
+        held.enter_context(lease.hold_run(folder))  # before it is read: another one may add to it
+        return _go_on(arguments, read_run(folder), held)
+
+
+def _go_on(arguments: argparse.Namespace, archive: RunArchive, held: ExitStack) -> int:
+    """Measure what a run lacks; its folder is held."""
     if archive.record.command[1:2] == ("prepare",):
         raise UsageError(
             "this is a preparation, which does not go on from the middle: its rounds must follow "
@@ -122,11 +130,12 @@ def _resume(arguments: argparse.Namespace) -> int:
         )
     plan = archive.record.plan
     refuse_unfit_plan(plan, archive.record.identity)
-    if finish_unended(archive):
+    left = journal.left_trimmed(archive.folder)
+    if not left and finish_unended(archive):
         return _report(arguments, archive.folder)
     again = measured_anew(archive)
     done = frozenset(cell.record.cell.cell_id for cell in archive.cells) - again
-    if len(done) == len(plan.cells):
+    if len(done) == len(plan.cells) and not left:
         raise UsageError("this run is complete, nothing is missing", where=arguments.resume)
     tool = find_fio()
     if tool.version_text != archive.record.fio_version:
@@ -142,20 +151,18 @@ def _resume(arguments: argparse.Namespace) -> int:
             where=arguments.resume,
             hint="measure anew",
         )
-    with ExitStack() as held:
-        identity = guard.found_again(identity)
-        _check_unchanged(archive.record, identity)
-        enter(plan, identity, arguments, held)
-        stop = held.enter_context(stop_on_signals())
-        left = journal.left_trimmed(archive.folder)
-        if left:
-            output.advise(f"writing again what was left trimmed: cell {', '.join(left)}")
-        write_left_trimmed(plan, identity, tool=tool, folder=archive.folder)
-        still_written(plan, identity, archive.record.written)
-        check_memory(plan)
-        check_engine_works(plan, tool, identity)
-        writer = RunWriter.reopen(archive.folder, again)
-        return _measure(arguments, plan, tool, identity, writer, stop, done)
+    identity = guard.found_again(identity)
+    _check_unchanged(archive.record, identity)
+    enter(plan, identity, arguments, held)
+    stop = held.enter_context(stop_on_signals())
+    if left:
+        output.advise(f"writing again what was left trimmed: cell {', '.join(left)}")
+    write_left_trimmed(plan, identity, tool=tool, folder=archive.folder)
+    still_written(plan, identity, archive.record.written)
+    check_memory(plan)
+    check_engine_works(plan, tool, identity)
+    writer = RunWriter.reopen(archive.folder, again)
+    return _measure(arguments, plan, tool, identity, writer, stop, done)
 
 
 def _check_unchanged(record: RunRecord, identity: Identity) -> None:

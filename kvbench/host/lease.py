@@ -12,8 +12,9 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-from kvbench.errors import EnvironmentMissing, Refused, UsageError
+from kvbench.errors import EnvironmentMissing, Refused, StoreError, UsageError
 from kvbench.host import facts, topology
 from kvbench.host.identity import ascii_safe, no_permission
 from kvbench.host.machine import MACHINE, READ_FLAGS, Machine, node_of_descriptor
@@ -51,6 +52,36 @@ def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> 
             open_ones.callback(os.close, claim)
             _check_same(identity, claim)
         yield descriptor
+
+
+@contextmanager
+def hold_run(folder: Path, machine: Machine = MACHINE) -> Iterator[None]:
+    """Hold the folder of a run while the context lives: what it has stored changes for nobody else.
+
+    Where its file system knows no locks nothing is held; the target's own lock still stands.
+
+    Raises:
+        UsageError: another kvbench (or another program) has locked it; the pid is named.
+        StoreError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"cannot be opened: {error.strerror}", where=str(folder)) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{_holder(descriptor, machine)} is adding to this run",
+                where=str(folder),
+                hint="wait for it to end, or stop it",
+            ) from error
+        except OSError:
+            pass  # no locks here
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from kvbench.errors import ExitCode
+from kvbench.host import lease
 from kvbench.store import journal, layout
 from kvbench.store.read import list_runs, read_run
 from tests import direct_io
-from tests.cli.program import SMALL, kvbench, needs_fio, started
+from tests.cli.program import LONG, SMALL, kvbench, needs_fio, started
 
 pytestmark = [pytest.mark.fio, needs_fio]
 
@@ -168,6 +169,48 @@ def test_a_run_that_was_killed_while_it_trimmed_goes_on_with_its_file_written(
     assert end is not None
     assert end.end == "complete"
     assert not has_hole(own)
+
+
+def test_a_run_that_another_one_adds_to_is_left_alone(run: Path, done_run: Path) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(done_run, run)
+    (run / layout.END_FILE).unlink()
+    files = sorted(run.rglob("*"))
+    with lease.hold_run(run):
+        done = resume(run)
+    assert done.returncode == ExitCode.USAGE
+    assert f"pid {os.getpid()}) is adding to this run" in done.stderr
+    assert sorted(run.rglob("*")) == files, "the end is not written for a run that goes on"
+    assert resume(run).returncode == ExitCode.OK
+
+
+def test_a_run_is_held_from_its_first_cell_to_its_end(tmp_path: Path) -> None:
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not direct_io.works(probe):
+        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    with started("run", "--workload", LONG, "--span", "16MiB", cwd=tmp_path) as process:
+        deadline = time.monotonic() + 90
+        while not (cells := list(tmp_path.glob("results/2*/cells/.partial-*/job.fio"))):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        done = resume(cells[0].parents[2])
+        assert done.returncode == ExitCode.USAGE
+        assert f"another kvbench (pid {process.pid}) is adding to this run" in done.stderr
+        process.terminate()
+        assert process.wait(timeout=60) == ExitCode.INTERRUPTED
+
+
+def test_a_run_whose_last_cell_trimmed_is_not_done_until_that_is_written_again(run: Path) -> None:
+    last = read_run(run).record.plan.cells[-1]
+    assert resume(run).returncode == ExitCode.OK
+    journal.append(run, journal.Trimmed(cell_id=last.cell_id, written=False))
+    done = resume(run)
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "writing again what was left trimmed" in done.stderr
+    assert journal.left_trimmed(run) == ()
+    assert "complete, nothing is missing" in resume(run).stderr
 
 
 def has_hole(path: Path) -> bool:
