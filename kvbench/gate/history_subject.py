@@ -15,7 +15,9 @@ from kvbench.store.records import RunRecord
 from kvbench.store.redact import PREFIX, hidden
 
 _PART = re.compile(r"\b(?:nsid|partition) \d+")
-_BACKING_FILE = re.compile(r"^backing file .*\((\d+:\d+) inode (\d+)\)$", re.DOTALL)
+_BACKING_FILE = re.compile(
+    r"^backing file .*\((\d+:\d+) inode (\d+)\)(?:, (partition \d+))?$", re.DOTALL
+)
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,7 @@ def subject_of(record: RunRecord) -> Subject | None:
         return None
     backing = _BACKING_FILE.match(identity.wwid)
     if backing:
-        return _file(record, backing[1], backing[2])
+        return _file(record, backing[1], backing[2], backing[3] or "")
     name = _PART.sub("", identity.wwid).strip(" ,")
     if not name or name.startswith("backing file "):
         return None  # a namespace or partition of nobody knows what
@@ -67,10 +69,11 @@ def is_named(record: RunRecord, name: str) -> bool:
     )
 
 
-def _file(record: RunRecord, file_system: str, inode: str) -> Subject:
+def _file(record: RunRecord, file_system: str, inode: str, part: str = "") -> Subject:
     cpu = _fact(record, "cpu") or "a CPU that is not known"
     words = f"file with inode {inode} on {file_system}"
-    return Subject(key=f"{words} beside {cpu}", part="", words=words)
+    shown = f"{words}, {part}" if part else words
+    return Subject(key=f"{words} beside {cpu}", part=part, words=shown)
 
 
 def _part(record: RunRecord) -> str:

@@ -174,7 +174,9 @@ def _changes(before: Identity, now: Identity, besides: frozenset[str]) -> str:
     return "; ".join(
         f"{field.replace('_', ' ')} was {old}, is {new}"
         for field in Identity.__struct_fields__
-        if field not in besides and (old := getattr(before, field)) != (new := getattr(now, field))
+        if field not in besides
+        and (old := getattr(before, field)) != (new := getattr(now, field))
+        and not (field == "start_sector" and old is None)  # an archive that did not keep it
     )
 
 

@@ -65,6 +65,7 @@ def _identify_block(path: str, real_path: str, node: Node, machine: Machine) -> 
             serial=_first(machine, disk.folder, ("serial", "device/serial", "device/vpd_pg80")),
             wwid=_wwid(machine, device, disk),
             diskseq=_first(machine, disk.folder, ("diskseq",)),
+            start_sector=_start_sector(machine, device),
         )
     except (OSError, ValueError) as error:
         raise Refused(
@@ -75,20 +76,35 @@ def _identify_block(path: str, real_path: str, node: Node, machine: Machine) -> 
 
 
 def _wwid(machine: Machine, device: topology.Block, disk: topology.Block) -> str | None:
-    """The world-wide name, and the namespace of an NVMe drive; of a loop device its file."""
-    backing = _first(machine, disk.folder, ("loop/backing_file",))
-    if backing is not None:
-        try:
-            number, inode = machine.node(backing).file_key
-        except OSError:
-            return f"backing file {backing}"
-        return f"backing file {backing} ({number} inode {inode})"
-    name = _first(machine, disk.folder, ("wwid", "device/wwid", "dm/uuid", "md/uuid"))
+    """The world-wide name, the namespace of an NVMe drive, and the partition.
+
+    The name of a loop device is that of its file.
+    """
+    name = _backing_file(machine, disk) or _first(
+        machine, disk.folder, ("wwid", "device/wwid", "dm/uuid", "md/uuid")
+    )
     nsid = _first(machine, disk.folder, ("nsid",))
     parts = [name, f"nsid {nsid}" if nsid else None]
     if device.is_partition:
         parts.append(f"partition {machine.text(f'{device.folder}/partition').strip()}")
     return ", ".join(part for part in parts if part) or None
+
+
+def _backing_file(machine: Machine, disk: topology.Block) -> str | None:
+    """Name the file that a loop device shows, None for any other device."""
+    backing = _first(machine, disk.folder, ("loop/backing_file",))
+    if backing is None:
+        return None
+    try:
+        number, inode = machine.node(backing).file_key
+    except OSError:
+        return f"backing file {backing}"
+    return f"backing file {backing} ({number} inode {inode})"
+
+
+def _start_sector(machine: Machine, device: topology.Block) -> int | None:
+    text = machine.text_if_there(f"{device.folder}/start") if device.is_partition else None
+    return int(text) if text else None
 
 
 def _first(machine: Machine, folder: str, names: tuple[str, ...]) -> str | None:

@@ -35,7 +35,9 @@ class Identity(Struct, frozen=True, kw_only=True):
     """What must not change under a run: which thing the path leads to.
 
     For a file ``device_number`` and ``inode`` bind it; for a block device its own number, size,
-    serial, wwid and disk sequence (a number the kernel never reuses).
+    serial, wwid and disk sequence (a number the kernel never reuses).  ``start_sector`` is where a
+    partition begins on its disk; None for anything else, and in the archives of versions that did
+    not keep it.
     """
 
     path: str
@@ -47,6 +49,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     serial: str | None = None
     wwid: str | None = None
     diskseq: str | None = None
+    start_sector: int | None = None
 
 
 class Written(Struct, frozen=True, kw_only=True):

@@ -44,6 +44,13 @@ def _why_not(stored: Identity, live: Identity, *, same_boot: bool) -> str:
         if same_boot and stored.device_number != live.device_number:
             return f"it was on file system {stored.device_number}, this is on {live.device_number}"
         return ""
+    if None not in (stored.start_sector, live.start_sector) and (
+        stored.start_sector != live.start_sector
+    ):
+        return (
+            f"it began at sector {stored.start_sector} of its disk, this begins at "
+            f"{live.start_sector}"
+        )
     if stored.serial or stored.wwid:
         if same_drive(stored, live):
             return ""

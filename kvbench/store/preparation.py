@@ -33,13 +33,15 @@ class Binding(Struct, frozen=True, kw_only=True):
     """Which device a stamp belongs to: never its path.
 
     A drive is bound by serial and world-wide name with namespace (and partition); without a serial
-    by its world-wide name, which for a loop device names the file behind it.
+    by its world-wide name, which for a loop device names the file behind it.  A partition also by
+    where it begins: another one may have got its number.
     """
 
     serial: str | None
     wwid: str | None
     size_bytes: int
     logical_block_bytes: int
+    start_sector: int | None = None
 
 
 class Purge(Struct, frozen=True, kw_only=True):
@@ -167,12 +169,14 @@ def binding_of(identity: Identity, logical_block_bytes: int) -> Binding:
         wwid=identity.wwid,
         size_bytes=identity.size_bytes,
         logical_block_bytes=logical_block_bytes,
+        start_sector=identity.start_sector,
     )
 
 
 def can_be_bound(binding: Binding) -> bool:
-    """Return whether anything but its size tells this device from another."""
-    return bool(binding.serial or binding.wwid)
+    """Return whether anything but size, namespace and partition tells this device from another."""
+    named = binding.wwid and not binding.wwid.startswith(("nsid ", "partition "))
+    return bool(binding.serial or named)
 
 
 def judge(

@@ -21,7 +21,9 @@ PREFIX = "redacted-"
 SECRET_CHARS_MIN = 4  # a shorter one is hidden where it stands alone: "1" is everywhere
 NAMING_FACTS = ("device_serial", "device_wwid", "device_eui", "device_nguid")
 _BACKING = "backing file "  # of a loop device; after it stand a path and what binds that file
-_BACKING_PATH = re.compile(rf"{_BACKING}(.*?)(?: \(\d+:\d+ inode \d+\))?", re.DOTALL)
+_BACKING_PATH = re.compile(
+    rf"{_BACKING}(.*?)(?: \(\d+:\d+ inode \d+\))?(?:, partition \d+)?", re.DOTALL
+)
 _NAMED_BY_OWNER = re.compile(r"loop|dm-|md")  # their "model" is a path, or a name somebody chose
 _UUID = re.compile(
     r"(?i)(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])"
@@ -107,13 +109,20 @@ def hidden_wwid(wwid: str | None) -> str | None:
 
 
 def same_drive(stored: Identity, live: Identity) -> bool:
-    """Return whether a live device has the serial, wwid and namespace of a stored one.
+    """Return whether a live device has the serial, wwid, namespace and place of a stored one.
 
     It does not matter whether the stored one was redacted.
     """
     if is_redacted(stored):
         live = replace(live, serial=hidden_serial(live.serial), wwid=_wwid(live.wwid, []))
-    return (stored.kind, stored.serial, stored.wwid) == (live.kind, live.serial, live.wwid)
+    if stored.start_sector is None:  # no partition, or an archive that did not keep it
+        live = replace(live, start_sector=None)
+    return (stored.kind, stored.serial, stored.wwid, stored.start_sector) == (
+        live.kind,
+        live.serial,
+        live.wwid,
+        live.start_sector,
+    )
 
 
 def with_hidden_names(record: RunRecord) -> RunRecord:

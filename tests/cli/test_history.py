@@ -264,6 +264,7 @@ def test_a_file_is_known_by_its_inode_and_never_by_its_path(
     stored(tmp_path, "far", 5, without_serial(7), lambda record: fact(record, "cpu", "another"))
     backing = "backing file /z (254:0 inode 7)"
     stored(tmp_path, "loop", 6, block(None, backing))
+    stored(tmp_path, "part", 7, block(None, f"{backing}, partition 1"))
     assert like(tmp_path, "b", "--json") == 0
     told = document(capsys)
     assert [run["side"]["run_id"] for run in told["runs"]] == ["a", "b", "loop"]

@@ -577,6 +577,24 @@ def test_a_device_that_changed_identity_is_refused(machine: FakeMachine, disk: s
         guard.same_device(identity, machine)
 
 
+def test_a_partition_that_was_moved_is_refused_and_an_old_archive_says_nothing_of_it(
+    machine: FakeMachine, disk: str
+) -> None:
+    part = machine.add_partition("sda", "sda1", "8:1", 1)
+    old = guard.check_readable(part, machine)
+    assert old.start_sector is None
+    place = f"{machine.resolve('/sys/class/block/sda1')}/start"
+    machine.write(place, "2048\n")
+    stored = guard.check_readable(part, machine)
+    assert stored.start_sector == 2048
+    guard.same_device(old, machine)
+    guard.same_device(stored, machine)
+    machine.write(place, "4096\n")
+    with pytest.raises(Refused, match="start sector was 2048, is 4096"):
+        guard.same_device(stored, machine)
+    assert disk != part
+
+
 def test_a_file_that_was_replaced_or_grew_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "target"
     path.write_bytes(b"x" * 4096)

@@ -59,6 +59,14 @@ def test_another_drive_under_the_same_name_is_refused(other: dict[str, object]) 
         check_same(DRIVE, replace(DRIVE, **other), same_boot=True)
 
 
+def test_a_partition_that_was_moved_is_another_one_and_an_old_archive_says_nothing_of_it() -> None:
+    stored = replace(DRIVE, start_sector=2048)
+    check_same(stored, replace(MOVED, start_sector=2048), same_boot=False)
+    check_same(DRIVE, stored, same_boot=True)
+    with pytest.raises(Refused, match="it began at sector 2048 of its disk, this begins at 4096"):
+        check_same(stored, replace(stored, start_sector=4096), same_boot=True)
+
+
 def test_a_disk_without_names_is_known_within_one_boot_only() -> None:
     check_same(BARE, BARE, same_boot=True)
     with pytest.raises(Refused, match="the machine was booted since"):

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.errors import StoreError
+from kvbench.host.identity import identify
 from kvbench.host.model import Identity, WriteHistory
 from kvbench.store.preparation import (
     FORMAT,
@@ -29,6 +30,7 @@ from kvbench.store.stamps import (
     stamp_path,
 )
 from kvbench.units import GIB, MIB
+from tests.host.loops import call, loop_over, make_backing, needs_loops
 
 DRIVE = Binding(
     serial="S1",
@@ -182,6 +184,35 @@ def test_a_device_without_any_name_cannot_be_bound() -> None:
     )
     assert not can_be_bound(binding_of(nameless, 512))
     assert can_be_bound(binding_of(replace(nameless, serial="X"), 512))
+    assert not can_be_bound(binding_of(replace(nameless, wwid="partition 2"), 512))
+
+
+@needs_loops
+@pytest.mark.blockdev
+def test_partitions_of_one_loop_device_have_stamps_of_their_own(tmp_path: Path) -> None:
+    bindings = []
+    with loop_over(make_backing(tmp_path / "back")) as device:
+        for number, start in ((1, 2048), (2, 2048 + 8192), (1, 4096)):
+            call("addpart", device, str(number), str(start), "8192")
+            try:
+                node = Path(f"{device}p{number}")
+                if not node.exists():
+                    pytest.skip("this kernel makes no nodes for partitions of loop devices")
+                identity = identify(str(node))
+            finally:
+                call("delpart", device, str(number))
+            assert identity.start_sector == start
+            bindings.append(binding_of(identity, 512))
+    first, second, moved = bindings
+    assert all(can_be_bound(one) for one in bindings)
+    save_stamp(tmp_path, replace(stamp(), binding=first))
+    assert find_stamp(tmp_path, first) is not None
+    assert find_stamp(tmp_path, second) is None
+    found = find_stamp(tmp_path, moved)
+    assert found is not None
+    assert "it differs in start sector" in judged(THEN, found, binding=moved).text
+    assert hidden_binding(first) != hidden_binding(second)
+    assert str(tmp_path) not in str(hidden_binding(first))
 
 
 def test_a_stamp_is_found_by_what_binds_it_and_not_by_another_drive(tmp_path: Path) -> None:
