@@ -7,6 +7,7 @@ does not have is MISSING, and one that some repetitions lack is judged by the ot
 """
 
 from collections.abc import Sequence
+from math import exp
 from statistics import median
 
 from msgspec import Struct
@@ -199,13 +200,9 @@ def _verdict(
 
 
 def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
-    """Return how far up and how far down is inside the margin, on the scale of the test.
-
-    A rate that may lose 5 % and a latency that may gain 5 % have the same room in logarithms.
-    """
+    """Return how far up and how far down is inside the margin, on the scale of the test."""
     if test.kind == "ratio":
-        room = two_sample.ratio_shift(question.margin)
-        return room, room
+        return two_sample.ratio_room(question.margin)
     medians = [abs(median(s.known)) for s in (question.a, question.b) if s is not None and s.known]
     room = question.margin * max(medians)
     return room, room
@@ -283,13 +280,13 @@ def _why_open(test: TwoSample, question: Question, each: float, count: int, p: f
     if test.kind == "difference":
         return "the difference is within its own spread"
     margin = 100 * question.margin
-    room = 1 + question.margin
-    if test.low > room or test.high * room < 1:
+    up, down = (exp(room) for room in _margins(question, test))
+    if test.low > up or test.high * down < 1:
         return (
             f"it is beyond {margin:g} %, but the evidence does not hold for {count} numbers "
             f"together (p={p:.2g})"
         )
-    if (test.high <= room) if question.better == "lower" else (test.low * room >= 1):
+    if (test.high <= up) if question.better == "lower" else (test.low * down >= 1):
         return f"it may be better by more than {margin:g} %, or not"
     return f"it may be worse by more than {margin:g} %, or not"
 

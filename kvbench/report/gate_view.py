@@ -32,6 +32,7 @@ from kvbench.report.gate_model import (
 from kvbench.report.model import Doubt, Level
 from kvbench.report.role_model import Chip
 from kvbench.report.words import sentence, short, visible
+from kvbench.stats.two_sample import ratio_room
 
 ORDER = ("WORSE", "MISSING", "INCOMPARABLE", "UNCLEAR")  # of what is not PASS, worst first
 REACH = 3  # margins that a strip shows to either side of its middle
@@ -222,26 +223,27 @@ def _strip(change: Change, words: str) -> Strip | None:
     """Return the change as places on a line, in margins; None where it is no ratio."""
     if change.kind != "ratio" or change.estimate is None or not 0 < change.estimate < float("inf"):
         return None
-    inside = log(1 + change.margin) if change.margin else 0.0
-    reach = REACH * inside if inside else REACH_WITHOUT
+    if change.margin:
+        up, down = (REACH * room for room in ratio_room(change.margin))
+    else:
+        up = down = REACH_WITHOUT
     low, high = (change.estimate if value is None else value for value in (change.low, change.high))
     return Strip(
-        low=_place(low, reach),
-        estimate=_place(change.estimate, reach),
-        high=_place(high, reach),
-        inside=round(50 * inside / reach, 2),
+        low=_place(low, up, down),
+        estimate=_place(change.estimate, up, down),
+        high=_place(high, up, down),
+        inside=round(50 / REACH, 2) if change.margin else 0.0,
         words=words,
     )
 
 
-def _place(ratio: float, reach: float) -> float:
+def _place(ratio: float, up: float, down: float) -> float:
+    """Return where a ratio stands; each half of the line has the margin of its own direction."""
     if ratio <= 0:
         return 0.0
-    return (
-        100.0
-        if not isfinite(ratio)
-        else round(min(100.0, max(0.0, 50 + 50 * log(ratio) / reach)), 2)
-    )
+    if not isfinite(ratio):
+        return 100.0
+    return round(min(100.0, max(0.0, 50 + 50 * log(ratio) / (up if ratio > 1 else down))), 2)
 
 
 def _differences(differences: Sequence[Difference]) -> Iterator[GateDifference]:

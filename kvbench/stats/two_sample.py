@@ -11,7 +11,7 @@ Where a value is not above zero there is no ratio, and the same is done with dif
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log1p, sqrt
 from statistics import NormalDist
 from typing import Literal
 
@@ -144,9 +144,13 @@ def more_repetitions(
     return max(1, needed - now) if needed - now <= MORE_MAX else None
 
 
-def ratio_shift(share: float) -> float:
-    """Return the shift of a ratio that is ``share`` above 1, on the scale of ``steps``."""
-    return log(1 + share)
+def ratio_room(share: float) -> tuple[float, float]:
+    """Return how far up and how far down a ratio may go, both above 0, on the scale of ``steps``.
+
+    5 % is from 0.95 to 1.05, as people read it.  Nothing can fall by 100 %, so from there on the
+    share is a factor: 100 % is from half to double, 150 % from 1/2.5 to 2.5.
+    """
+    return log1p(share), -log1p(-share) if share < 1 else log1p(share)
 
 
 def _as_ratio(shift: float) -> float:

@@ -238,6 +238,27 @@ def test_an_effect_within_the_margin_is_no_regression_however_sure() -> None:
     assert change.verdict == "SAME"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "better", "margin", "verdict"),
+    [
+        (0.951, "higher", 0.05, "SAME"),
+        (0.949, "higher", 0.05, "WORSE"),
+        (0.86, "higher", 0.15, "SAME"),
+        (1.049, "lower", 0.05, "SAME"),
+        (1.051, "lower", 0.05, "WORSE"),
+        (0.51, "higher", 1.0, "SAME"),
+        (0.49, "higher", 1.0, "WORSE"),
+    ],
+)
+def test_a_margin_is_the_change_that_is_printed(
+    ratio: float, better: Better, margin: float, verdict: str
+) -> None:
+    a = [100 + 0.001 * n for n in range(6)]
+    change = one(a_question(a, [ratio * v for v in a], better, margin))
+    assert change.verdict == verdict
+    assert change.estimate == pytest.approx(ratio, abs=1e-4)
+
+
 def test_what_must_not_be_compared_is_incomparable_and_keeps_its_numbers() -> None:
     question = a_question([100.0] * 6, [50.0] * 6)
     blocked = Question(
@@ -290,9 +311,12 @@ MIRROR = {"BETTER": "WORSE", "WORSE": "BETTER"}
 def test_swapping_the_sides_mirrors_the_verdict(
     a: list[float], b: list[float], better: Better
 ) -> None:
-    forth = one(a_question(a, b, better), sides="two")
-    back = one(a_question(b, a, better), sides="two")
+    # -5 % is undone by +5.3 %, so only without a margin do both ways have the same room
+    forth = one(a_question(a, b, better, 0.0), sides="two")
+    back = one(a_question(b, a, better, 0.0), sides="two")
     assert back.verdict == MIRROR.get(forth.verdict, forth.verdict)
+    both = [one(q, sides="two").verdict for q in (a_question(a, b), a_question(b, a))]
+    assert both not in (["BETTER", "BETTER"], ["WORSE", "WORSE"])
 
 
 @given(positive, positive)

@@ -1,12 +1,12 @@
 """Two samples of repetitions: what swapping, scaling and shifting do to the answer."""
 
-from math import inf, log, nan
+from math import exp, inf, log, nan
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kvbench.stats.two_sample import compare, holm, more_repetitions, ratio_shift
+from kvbench.stats.two_sample import compare, holm, more_repetitions, ratio_room
 
 numbers = st.floats(1e-6, 1e9)
 samples = st.lists(numbers, min_size=1, max_size=8)
@@ -68,14 +68,27 @@ def test_five_against_five_apart_are_one_order_in_252() -> None:
 
 def test_a_margin_is_tested_as_a_shift() -> None:
     found = compare([100.0, 101, 99, 102, 98], [100.5, 101.5, 99.5, 102.5, 98.5], 0.95)
-    assert found.p_below(ratio_shift(0.05)) == pytest.approx(1 / 252)
-    assert found.p_beyond(ratio_shift(0.05)) == 1
+    up, _ = ratio_room(0.05)
+    assert found.p_below(up) == pytest.approx(1 / 252)
+    assert found.p_beyond(up) == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "high"),
+    [(0.05, 0.95, 1.05), (0.5, 0.5, 1.5), (1.0, 0.5, 2.0), (1.5, 0.4, 2.5)],
+)
+def test_a_margin_is_what_is_printed_in_both_directions(
+    share: float, low: float, high: float
+) -> None:
+    up, down = ratio_room(share)
+    assert (exp(-down), exp(up)) == pytest.approx((low, high))
 
 
 def test_a_shift_of_exactly_the_margin_is_on_neither_side() -> None:
     found = compare([100.0] * 4, [105.0] * 4, 0.95)
-    assert found.p_below(ratio_shift(0.05)) == 1
-    assert found.p_beyond(ratio_shift(0.05)) == 1
+    up, _ = ratio_room(0.05)
+    assert found.p_below(up) == 1
+    assert found.p_beyond(up) == 1
 
 
 def test_zero_has_no_ratio_but_a_difference() -> None:
@@ -119,7 +132,7 @@ def test_holm_only_raises_and_keeps_the_order(p: list[float]) -> None:
 
 
 def test_more_repetitions_grow_with_the_spread_and_shrink_with_the_distance() -> None:
-    limits = [ratio_shift(0.05)]
+    limits = [log(1.05)]
     quiet = more_repetitions([100, 101, 99], [101, 102, 100], limits, 0.01)
     loud = more_repetitions([100, 108, 92], [101, 109, 93], limits, 0.01)
     assert quiet is not None
@@ -133,6 +146,6 @@ def test_a_shift_on_the_limit_is_never_decided() -> None:
 
 
 def test_at_least_as_many_repetitions_are_asked_for_as_the_number_of_tests_needs() -> None:
-    more = more_repetitions([100, 100.1, 99.9], [90, 90.1, 89.9], [ratio_shift(0.05)], 0.05 / 100)
+    more = more_repetitions([100, 100.1, 99.9], [90, 90.1, 89.9], [log(1.05)], 0.05 / 100)
     assert more is not None
     assert more >= 4
