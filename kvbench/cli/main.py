@@ -7,12 +7,11 @@ import argparse
 import importlib
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, cast
 
 from kvbench import __version__
-from kvbench.cli.output import Unbreakable, advise
+from kvbench.cli.output import Unbreakable, advise, forget_stdout
 from kvbench.errors import ExitCode, KvbenchError
 
 VERBS: dict[str, str] = {
@@ -61,12 +60,12 @@ def main(argv: list[str]) -> int:
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output went away (`kvbench list | head`): nothing is wrong.
-        _forget_output()
+        forget_stdout()
         return int(ExitCode.OK)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         advise(f"error: {where}{error.strerror or error}")
-        _forget_output()
+        forget_stdout()
         return int(ExitCode.ENVIRONMENT)
     except Exception as error:
         if os.environ.get("KVBENCH_TRACEBACK"):
@@ -83,7 +82,7 @@ def _dispatch(argv: list[str]) -> int:
     try:
         sys.stdout.flush()  # here, where a full disk behind stdout is still told as an error
     except BrokenPipeError:
-        _forget_output()  # the verdict stays what it is when nobody reads its words
+        forget_stdout()  # the verdict stays what it is when nobody reads its words
     return code
 
 
@@ -129,12 +128,6 @@ def _without_verb(argv: list[str]) -> int:
     parser.parse_args(argv)
     parser.print_help(sys.stderr)
     return int(ExitCode.USAGE)
-
-
-def _forget_output() -> None:
-    """Drop what stdout still holds, or Python would fail on it once more while it ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

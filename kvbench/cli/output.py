@@ -34,14 +34,35 @@ def print_answer(text: str) -> None:
         print(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_stdout()
+
+
+def try_print(text: str) -> OSError | None:
+    """Print an answer; return why it could not be printed, and then nothing more is tried."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except OSError as error:
+        forget_stdout()
+        return error
+    return None
+
+
+def forget_stdout() -> None:
+    """Drop what stdout still holds, or Python would fail on it once more while it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any record that msgspec can encode
     """Print ``value`` as one indented JSON document."""
+    print_answer(json_text(value))
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401 - any record that msgspec can encode
+    """Return ``value`` as one indented JSON document."""
     encoded = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
-    print_answer(msgspec.json.format(encoded, indent=2).decode())
+    return msgspec.json.format(encoded, indent=2).decode()
 
 
 def advise(text: str) -> None:

@@ -1,6 +1,7 @@
 """``kvbench run``: guard, prepare, measure, report."""
 
 import argparse
+import errno
 import sys
 import threading
 from contextlib import ExitStack
@@ -203,16 +204,26 @@ def _report(arguments: argparse.Namespace, folder: Path) -> int:
     from kvbench.cli import reporting
 
     reported = reporting.read_and_measure(folder)
-    if not arguments.json:  # before the files: a store that is full must not hide what is known
-        print(reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout)))
-        sys.stdout.flush()
+    text = reporting.summary_text(reported, ascii_only=not output.speaks_unicode(sys.stdout))
+    # Before the files: a store that is full must not hide what is known.
+    failed = None if arguments.json else output.try_print(text)
     files = reporting.write_files(reported)
     if arguments.json:
-        output.print_json(reporting.as_json(reported, files))
-    else:
-        print(f"report  {files[0]}")
-        print(f"table   {files[1]}")
-        if reported.run.end is not None and reported.run.end.end != "complete":
-            output.advise(f"{reported.run.end.end}: {reported.run.end.reason}")
-            output.advise(f"to measure the rest: kvbench run --resume {folder.name}")
-    return int(reported.exit_code)
+        failed = output.try_print(output.json_text(reporting.as_json(reported, files)))
+    elif failed is None:
+        failed = output.try_print(f"report  {files[0]}\ntable   {files[1]}")
+    if failed is not None:
+        output.advise(f"standard output: {failed.strerror}; the report is {files[0]}")
+    if not arguments.json and reported.run.end is not None and reported.run.end.end != "complete":
+        output.advise(f"{reported.run.end.end}: {reported.run.end.reason}")
+        output.advise(f"to measure the rest: kvbench run --resume {folder.name}")
+    return int(_code(reported.exit_code, failed))
+
+
+def _code(code: ExitCode, failed: OSError | None) -> ExitCode:
+    """Return the code of the run, also where its reader has gone: a pipe or a terminal that closed.
+
+    A summary that is lost on the way, as on a full disk, is no success; the run's own trouble wins.
+    """
+    gone = failed is None or failed.errno in (errno.EPIPE, errno.EIO)
+    return code if gone or code != ExitCode.OK else ExitCode.ENVIRONMENT
