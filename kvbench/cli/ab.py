@@ -1,6 +1,7 @@
 """``kvbench ab``: one drive before and after a change, or two drives in turns, and the verdict."""
 
 import argparse
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -54,6 +55,7 @@ from kvbench.target import default_path
 
 SUITE = "gate"
 SideName = Literal["A", "B"]
+_BACKING_NUMBER = re.compile(r"^backing file .*(\(\d+:\d+ inode \d+\))$", re.DOTALL)
 # What two sides must share to be a pair at all; a gate's policy asks for more.
 SAME_OF_ANY = ("lba_format", "pcie_link", "preparation", "target_kind", "plan")
 SAME_OF_ONE = ("model", "serial", "namespace", "capacity", "file", *SAME_OF_ANY)
@@ -461,9 +463,22 @@ def _refuse_one_drive_twice(a: Identity, b: Identity) -> None:
         b.inode if b.kind == "file" else 0,
     )
     serials = a.serial is not None and (a.serial, a.wwid) == (b.serial, b.wwid)
-    if same or serials:
+    if same or serials or _world_wide(a) & _world_wide(b):
         raise UsageError(
             "both names lead to the same drive, which cannot differ from itself",
             where=f"{a.path}, {b.path}",
             hint="name one of them and give --between COMMAND",
         )
+
+
+def _world_wide(identity: Identity) -> set[str]:
+    """Return what names a target and nothing else: its world-wide name, or the number of its file.
+
+    A loop device shows a file, which may have several names, and may be the other target itself.
+    """
+    if identity.kind == "file":
+        return {f"({identity.device_number} inode {identity.inode})"}
+    if identity.wwid is None or identity.wwid.startswith(("nsid ", "partition ")):
+        return set()  # of nobody knows which drive
+    backing = _BACKING_NUMBER.search(identity.wwid)
+    return {identity.wwid, *(backing.groups() if backing else ())}

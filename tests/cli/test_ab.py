@@ -8,18 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from kvbench import session
-from kvbench.cli.ab import SAME_OF_ONE, refuse_unlike
+from kvbench.cli.ab import SAME_OF_ONE, _refuse_one_drive_twice, refuse_unlike
 from kvbench.cli.main import verb_parser
-from kvbench.errors import EnvironmentMissing, ExitCode, NotComparable, Refused, StoreError
-from kvbench.host.model import Written
+from kvbench.errors import (
+    EnvironmentMissing,
+    ExitCode,
+    NotComparable,
+    Refused,
+    StoreError,
+    UsageError,
+)
+from kvbench.host.model import Identity, Written
 from kvbench.plan import Cell, Plan
 from kvbench.store.read import list_runs, read_run
 from kvbench.store.records import CellRecord, EndRecord, RunRecord
 from kvbench.units import MIB
 from tests.cli.program import SMALL, kvbench, needs_fio
 from tests.compare.runs import a_record
+from tests.host.loops import loop_over, make_backing, needs_loops
 from tests.records import a_plan, a_target
 
 QUICK = ("--workload", SMALL, "--repetitions", "2", "--runtime", "0.2", "--quiet")
@@ -253,3 +262,66 @@ def test_in_turns_a_stop_ends_both_sides_as_interrupted(
     assert {end.end for end in ends(tmp_path).values()} == {"interrupted"}
     told = capsys.readouterr().err
     assert all(run.name in told for run in list_runs(tmp_path / "results"))
+
+
+def block(wwid: str | None, number: str, serial: str | None = None) -> Identity:
+    return Identity(
+        path=f"/dev/x{number}",
+        real_path=f"/dev/x{number}",
+        kind="block",
+        device_number=number,
+        inode=1,
+        size_bytes=16 * MIB,
+        serial=serial,
+        wwid=wwid,
+    )
+
+
+FILE = "(254:0 inode 9)"
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (block(f"backing file /a {FILE}", "7:0"), block(f"backing file /a {FILE}", "7:1")),
+        (block(f"backing file /a {FILE}", "7:0"), block(f"backing file /b {FILE}", "7:1")),
+        (block("eui.01, nsid 1", "259:0"), block("eui.01, nsid 1", "259:4")),
+        (block("eui.01, nsid 1", "259:0", "S1"), block("eui.01, nsid 1", "259:4")),
+        (block("nsid 1", "259:0", "S1"), block("nsid 1", "259:4", "S1")),
+        (block(None, "8:0", "S1"), block(None, "8:16", "S1")),
+        (block(None, "8:0"), block(None, "8:0")),
+        (
+            structs.replace(block(None, "254:0"), kind="file", inode=9),
+            block(f"backing file /a {FILE}", "7:1"),
+        ),
+    ],
+)
+def test_one_drive_under_two_names_is_refused(a: Identity, b: Identity) -> None:
+    for one, two in ((a, b), (b, a)):
+        with pytest.raises(UsageError, match="both names lead to the same drive"):
+            _refuse_one_drive_twice(one, two)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (block("nsid 1", "259:0", "S1"), block("nsid 1", "259:4", "S2")),
+        (block("nsid 1", "259:0"), block("nsid 1", "259:4")),
+        (block("eui.01, nsid 1", "259:0", "S1"), block("eui.01, nsid 2", "259:1", "S1")),
+        (block("partition 1", "254:1"), block("partition 1", "254:17")),
+        (block(None, "8:0"), block(None, "8:16")),
+        (block(f"backing file /a {FILE}", "7:0"), block("backing file /a (254:0 inode 8)", "7:1")),
+    ],
+)
+def test_two_drives_that_cannot_be_told_to_be_one_are_measured(a: Identity, b: Identity) -> None:
+    _refuse_one_drive_twice(a, b)
+
+
+@pytest.mark.blockdev
+@needs_loops
+def test_two_loop_devices_over_one_file_are_one_drive(tmp_path: Path) -> None:
+    with loop_over(make_backing(tmp_path / "back")) as one, loop_over(tmp_path / "back") as two:
+        done = kvbench("ab", one, two, *QUICK, cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert "both names lead to the same drive" in done.stderr
+    assert list_runs(tmp_path / "results") == []
