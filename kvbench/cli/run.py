@@ -22,6 +22,7 @@ from kvbench.cli.taking import (
     condition_of,
     enter,
     record_of,
+    still_prepared,
     still_written,
     stop_on_signals,
     take_target,
@@ -160,6 +161,7 @@ def _go_on(arguments: argparse.Namespace, archive: RunArchive, held: ExitStack) 
         output.advise(f"writing again what was left trimmed: cell {', '.join(left)}")
     write_left_trimmed(plan, identity, tool=tool, folder=archive.folder)
     still_written(plan, identity, archive.record.written)
+    still_prepared(archive.record, archive.folder.parent, identity)
     check_memory(plan)
     check_engine_works(plan, tool, identity)
     writer = RunWriter.reopen(archive.folder, again)

@@ -62,7 +62,7 @@ def take_target(choice: Choice, arguments: argparse.Namespace, held: ExitStack) 
                 where=str(path),
                 hint="name a TARGET, or run once without --read-only",
             )
-        if path.exists():
+        if target.size_there(path) > 0:
             with lease.hold(guard.check_readable(str(path)), exclusive=False):
                 pass  # in use by another run: this raises before that run's target is replaced
         output.advise(f"making {path} ({format_size(plan.target.size_bytes)})")
@@ -277,6 +277,31 @@ def still_written(plan: Plan, identity: Identity, written: Written) -> None:
     if proof.state != "proven":
         raise UsageError(
             f"was all written when this run began and is not any more: {proof.reason}",
+            where=identity.path,
+            hint="start a new run; cells of the two states would not compare",
+        )
+
+
+def still_prepared(record: RunRecord, results: Path, identity: Identity) -> None:
+    """Refuse to go on with a device whose preparation held when its run began and does not by now.
+
+    What the run itself wrote does not count, as its later cells follow on that in any case; and
+    what it trims it writes again.
+
+    Raises:
+        UsageError: with what speaks against it.
+    """
+    then = record.condition
+    if then is None or (then.state != "holds" and record.written.state != "prepared"):
+        return
+    now = condition_of(results, identity) or NOT_PREPARED
+    plan = record.plan
+    trims = any(placed.stream.trims for cell in plan.cells for placed in cell.placed)
+    bare = record.written.state == "prepared" and not now.covered and not trims
+    worse = then.state == "holds" and now.state != "holds" and not plan.writing_cells
+    if now.run_id != then.run_id or bare or worse:
+        raise UsageError(
+            f"was in its prepared state when this run began, and is not any more: {now.text}",
             where=identity.path,
             hint="start a new run; cells of the two states would not compare",
         )
