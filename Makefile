@@ -14,7 +14,7 @@ run: $(VENV)/.run ## set up, measure the disk under results/ with suite quick, w
 test: $(VENV)/.dev ## set up, run all tests but those on emulated NVMe drives
 	$(BIN)/python -m pytest $(BESIDE) -m "not vm"
 
-test-nvme: $(VENV)/.dev ## kvbench on emulated NVMe drives in a virtual machine (10 minutes, root, tests/nvme_vm/vm.sh deps)
+test-nvme: $(VENV)/.dev ## kvbench on emulated NVMe drives in virtual machines (a quarter of an hour, root, tests/nvme_vm/vm.sh deps)
 	$(BIN)/python -m pytest -m vm tests/nvme_vm
 
 check: lint types test ## ruff, mypy --strict and all tests

@@ -9,6 +9,7 @@ import pytest
 
 from tests.nvme_vm import boot, drives, guest
 from tests.nvme_vm.guest import Seen
+from tests.nvme_vm.known import DEPTH_1_SHORT, ONE_MS
 
 FIRMWARE, NEXT_FIRMWARE = "FW1.0", "FW2.0"
 DUAL_PORT_BYTES = 32 << 20
@@ -39,7 +40,7 @@ def guests(
     with ThreadPoolExecutor(max_workers=2) as pool:
         started: Started = {}
         # In this order no worker waits for a guest that has not been started.
-        for name in ("runs", "refusals", "faults", "after", "verified"):
+        for name in ("runs", "refusals", "faults", "after", "known", "verified"):
             if name in needed:
                 started[name] = pool.submit(GUESTS[name], folder, started)
         yield started
@@ -93,12 +94,20 @@ def _faults(folder: Path, _: Started) -> Seen:
     return _start(folder, "prepared,faults", drives.FAULTS)
 
 
+def _known(folder: Path, _: Started) -> Seen:
+    share = folder / "known"
+    share.mkdir()
+    boot.measure_in_guest([(ONE_MS, (DEPTH_1_SHORT,))], share, timeout_s=TIMEOUT_S)
+    return Seen(share, 0.0)
+
+
 GUESTS = {
     "refusals": _refusals,
     "runs": _runs,
     "after": _after,
     "verified": _verified,
     "faults": _faults,
+    "known": _known,
 }
 
 
@@ -139,6 +148,12 @@ def verified(guests: Started, after: Seen) -> Seen:
 def faults(guests: Started) -> Seen:
     """Drives that are prepared; then drives that fail, go away, hang or are reset."""
     return _seen(guests, "faults")
+
+
+@pytest.fixture(scope="session")
+def known(guests: Started) -> Seen:
+    """The run of a device of known latency, in virtual time."""
+    return _seen(guests, "known")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

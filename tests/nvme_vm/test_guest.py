@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from kvbench.workload.load import load_workload
+from tests import direct_io
 from tests.nvme_vm import drives
 from tests.nvme_vm.guest import Seen
-from tests.nvme_vm.inside.driver import ANSWERS_FILE, Answer, run, wait_for
+from tests.nvme_vm.inside.driver import ANSWERS_FILE, Answer, digest, run, wait_for
 from tests.nvme_vm.inside.loads import write_load
 
 
@@ -41,8 +42,25 @@ def test_a_tool_that_fails_tells_what_it_said() -> None:
         run(sys.executable, "-c", "import sys; sys.stdout.write('said'); sys.exit(3)")
 
 
-def test_a_child_that_hangs_is_killed() -> None:
+def test_the_digest_of_a_drive_tells_every_byte_and_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "drive"
+    path.write_bytes(bytes(1 << 20))
+    if not direct_io.works(path):
+        pytest.skip("no O_DIRECT where temporary files are")
+    digests = set()
+    for place in (None, 0, 1, (1 << 20) - 1, 1 << 20, (3 << 20) - 1):
+        data = bytearray(3 << 20)
+        if place is not None:
+            data[place] = 1
+        path.write_bytes(data)
+        digests.add(digest(str(path)))
+        assert digest(str(path)) in digests
+    assert len(digests) == 6
+    path.write_bytes(bytes(2 << 20))
+    assert digest(str(path)) not in digests
 
+
+def test_a_child_that_hangs_is_killed() -> None:
     pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
     began = time.monotonic()
     assert wait_for(pid, limit_s=0.1) == -9

@@ -1,10 +1,10 @@
 """What must be seen of devices whose latency is known; and one of them, seen by ``kvbench run``."""
 
-from pathlib import Path
-
 import pytest
 
+from kvbench.store.read import list_runs, read_run
 from tests.nvme_vm import boot
+from tests.nvme_vm.guest import Seen
 from tests.nvme_vm.known import (
     DEPTH_1,
     DEPTH_1_SHORT,
@@ -75,15 +75,8 @@ def test_the_pieces_of_several_devices_lie_one_after_the_other() -> None:
 
 @pytest.mark.slow
 @pytest.mark.vm
-def test_a_device_of_1_ms_reads_as_1_ms(tmp_path: Path) -> None:
-    lacking = boot.missing()
-    if lacking:
-        pytest.skip(lacking)
-    try:
-        boot.build()
-        runs = boot.measure_in_guest([(ONE_MS, (DEPTH_1_SHORT,))], tmp_path, timeout_s=280)
-    except boot.CannotBoot as error:
-        pytest.skip(str(error))
-    rows = list(rows_of(ONE_MS, [DEPTH_1_SHORT], [runs[ONE_MS.name]]))
+def test_a_device_of_1_ms_reads_as_1_ms(known: Seen) -> None:
+    (folder,) = list_runs(known.share / ONE_MS.name)
+    rows = list(rows_of(ONE_MS, [DEPTH_1_SHORT], [read_run(folder)]))
     assert [one.percentile for one in rows] == [50.0, 99.0, 99.9]
     assert [one for one in rows if not one.right] == []

@@ -13,9 +13,10 @@ STORE, FAST, INTEGRITY = "/dev/nvme1n1", "/dev/nvme2n1", "/dev/nvme3n1"
 def resumed(driver: Driver) -> None:
     """Read what is left of the run, and go on with it."""
     results = mount_store(STORE)
-    driver.kvbench("report after the power cut", "report", "cut", *_of(results), "--json")
+    report = ("report", "cut", *_of(results), "--json")
+    driver.kvbench("report after the power cut", *report, draws=True)
     driver.kvbench("resumed", "run", "--resume", "cut", *_of(results), "--quiet")
-    driver.kvbench("report after resume", "report", "cut", *_of(results), "--json")
+    driver.kvbench("report after resume", *report)
 
 
 def other_names(driver: Driver) -> None:

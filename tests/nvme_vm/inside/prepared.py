@@ -59,6 +59,7 @@ def held(driver: Driver) -> None:
     load = driver.workload("write", runtime="20s")
     rest = ("--workload", load, "--repetitions", "1", "--results", str(driver.results))
     writing = ("run", OTHER, "--destroy", OTHER, "--yes", "--quiet", *rest)
+    # a fork would not be known as a kvbench, which goes by the command line
     program = subprocess.Popen(
         [sys.executable, "-m", "kvbench", *writing],
         stdin=subprocess.DEVNULL,
