@@ -8,7 +8,9 @@ trims.jsonl: one line before each cell that trims, and one when what it trimmed 
 run that goes on writes what the line without a second one left, and nothing is measured on it.
 """
 
+import errno
 import os
+import stat
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +24,8 @@ from kvbench.units import MIB
 FILE = "writes.jsonl"
 TRIMS_FILE = "trims.jsonl"
 BYTES_MAX = 64 * MIB
+# No link is followed, and what is no file is not waited for.
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _Entry = TypeVar("_Entry", "Begun", "Trimmed")
 
@@ -49,10 +53,11 @@ def append(folder: Path, entry: Begun | Trimmed) -> None:
     """
     path = folder / (FILE if isinstance(entry, Begun) else TRIMS_FILE)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, _APPEND, 0o666)
         try:
+            _refuse_other_file(descriptor)
             # what a power cut left without its end is ended first
-            begin = b"" if _ends_in_order(path) else b"\n"
+            begin = b"" if _ends_in_order(descriptor) else b"\n"
             _write_all(descriptor, begin + msgspec.json.encode(entry) + b"\n")
             os.fsync(descriptor)
         finally:
@@ -122,6 +127,19 @@ def _write_all(descriptor: int, line: bytes) -> None:
         raise
 
 
-def _ends_in_order(path: Path) -> bool:
-    raw = read_regular(path, BYTES_MAX)
-    return not raw or raw.endswith(b"\n")
+def _refuse_other_file(descriptor: int) -> None:
+    """Refuse what may be a file of somebody else: a run folder may come from anywhere.
+
+    Raises:
+        OSError: it is no regular file, or has a second name, which may stand anywhere.
+    """
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if status.st_nlink != 1:
+        raise OSError(errno.EMLINK, "it has a second name")
+
+
+def _ends_in_order(descriptor: int) -> bool:
+    size_bytes = os.fstat(descriptor).st_size
+    return not size_bytes or os.pread(descriptor, 1, size_bytes - 1) == b"\n"

@@ -57,9 +57,19 @@ class RunWriter:
 
         The cells ``again`` were interrupted and are measured anew; what they hold is set aside
         under a hidden name and not read any more.
+
+        Raises:
+            StoreError: it cannot be written, or its cells lie elsewhere, where nothing is ours.
         """
+        cells = folder / layout.CELLS_FOLDER
+        if cells.is_symlink():
+            raise StoreError(
+                "is a symbolic link, and nothing is written where it leads",
+                where=str(cells),
+                hint="copy the run whole, or measure anew",
+            )
         try:
-            (folder / layout.CELLS_FOLDER).mkdir(exist_ok=True)
+            cells.mkdir(exist_ok=True)
             for cell_id in sorted(again):
                 _set_aside(layout.cell_folder(folder, cell_id))
             (folder / layout.END_FILE).unlink(missing_ok=True)

@@ -402,3 +402,40 @@ def test_a_pipe_in_the_place_of_a_histogram_log_is_told_and_not_waited_for(run: 
     cells = sorted(path for path in (run / layout.CELLS_FOLDER).iterdir() if path.is_dir())
     os.mkfifo(cells[0] / "histogram_clat_hist.1.log.gz")
     assert "histogram_clat_hist" in only_damage(run)
+
+
+def test_a_run_whose_cells_lie_elsewhere_is_not_written_through(run: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (run / layout.CELLS_FOLDER).rename(elsewhere)
+    mine = elsewhere / ".partial-mine"
+    mine.mkdir()
+    (mine / "data").write_text("precious")
+    (run / layout.CELLS_FOLDER).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with pytest.raises(StoreError, match="symbolic link"):
+        RunWriter.reopen(run, frozenset(ids(run)))
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_links_in_the_place_of_what_is_written_are_replaced_and_not_followed(
+    run: Path, tmp_path: Path
+) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    cells = run / layout.CELLS_FOLDER
+    cell = next(one for one in read_run(run).record.plan.cells if one.cell_id not in ids(run))
+    for place in (run / layout.END_FILE, run / layout.HEALTH_FILE, run / layout.REPORT_FILE):
+        place.unlink(missing_ok=True)
+        place.symlink_to(precious / "file")
+    for name in (cell.cell_id, f".partial-{cell.cell_id}", ".partial-x"):
+        (cells / name).symlink_to(precious)
+    writer = RunWriter.reopen(run)
+    store(writer, cell)
+    writer.finish(an_end_record())
+    write_derived(run / layout.REPORT_FILE, "a report")
+    assert [path.name for path in precious.iterdir()] == ["file"]
+    assert (precious / "file").read_text() == "precious"
+    assert not (run / layout.END_FILE).is_symlink()
+    assert (cells / cell.cell_id).is_dir()
+    assert not (cells / cell.cell_id).is_symlink()

@@ -97,3 +97,34 @@ def test_a_journal_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / journal.FILE).mkdir()
     with pytest.raises(StoreError, match="cannot be read"):
         journal.read(tmp_path)
+
+
+@pytest.mark.parametrize("entry", [FIRST, journal.Trimmed(cell_id="0001", written=False)])
+@pytest.mark.parametrize("kind", ["link", "second name", "pipe", "folder"])
+def test_nothing_is_written_through_what_stands_in_the_place_of_the_file(
+    tmp_path: Path, kind: str, entry: journal.Begun | journal.Trimmed
+) -> None:
+    run, precious = tmp_path / "run", tmp_path / "precious"
+    run.mkdir()
+    precious.write_text("precious\n")
+    path = run / (journal.FILE if isinstance(entry, journal.Begun) else journal.TRIMS_FILE)
+    if kind == "link":
+        path.symlink_to(precious)
+    elif kind == "second name":
+        path.hardlink_to(precious)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(StoreError, match="cannot be written"):
+        journal.append(run, entry)
+    assert precious.read_text() == "precious\n"
+
+
+def test_no_file_is_made_where_a_link_leads(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    (run / journal.FILE).symlink_to(elsewhere)
+    with pytest.raises(StoreError, match="cannot be written"):
+        journal.append(run, FIRST)
+    assert not elsewhere.exists()
