@@ -9,10 +9,13 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from kvbench.errors import (
     EnvironmentMissing,
@@ -34,6 +37,8 @@ from kvbench.units import GIB, MIB, format_size
 
 DEFAULT_SIZE_BYTES = 2 * GIB
 _FILE = "target.dat"
+_UNFINISHED = ".kvbench-target-"  # and a token: the target while it is made
+_TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _SPARE_BYTES = 64 * MIB  # left free beside the file, so that results can still be stored
 _HELD_NAME = re.compile(r"/proc/\d+/fd/\d+")  # by which fio was given the target
 _FILL_RATE_MIN = 10 * MIB  # bytes per second; a slower fill is taken for a hang
@@ -79,33 +84,92 @@ def size_there(path: Path) -> int:
 def make(path: Path, size_bytes: int) -> None:
     """Create the default target with its space reserved, not yet filled.
 
+    It gets its name last, when it is marked, reserved and recorded: whatever ends kvbench meanwhile
+    leaves nothing in its place, and what is left beside it is removed by the next one.
+
     Raises:
         StoreError: no space, or the folder cannot be written.
+        UsageError: another kvbench is making its file here.
         Refused: fio could not be given this path, so nothing is made.
     """
     escape_path(str(path))
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # A smaller file of an earlier run gives its space back, once it is known to suffice.
-        free = shutil.disk_usage(folder).free + size_there(path)
-        if free < size_bytes + _SPARE_BYTES:
-            raise _no_space(path, size_bytes, free)
-        path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            ownership.mark_own(descriptor, folder, secrets.token_hex(16))
-            _reserve(descriptor, size_bytes)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        with suppress(OSError):
+        with lease.hold_folder(folder, "making its file here"):
+            _drop_unfinished(folder)
+            # A smaller file of an earlier run gives its space back, once it is known to suffice.
+            free = shutil.disk_usage(folder).free + size_there(path)
+            if free < size_bytes + _SPARE_BYTES:
+                raise _no_space(path, size_bytes, free)
             path.unlink(missing_ok=True)
+            _make_held(path, size_bytes)
+    except OSError as error:
         raise StoreError(
             f"the default target cannot be made: {error.strerror}",
             where=str(path),
             hint="choose another folder with --results, or a smaller --span",
         ) from error
+
+
+def _make_held(path: Path, size_bytes: int) -> None:
+    """Make the target under a name of its own, record it, and give it its name."""
+    folder = path.parent
+    token = secrets.token_hex(16)
+    new = folder / f"{_UNFINISHED}{token}"
+    record = new.with_name(f"{new.name}.json")
+    descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        own = ownership.mark_own(descriptor, token)
+        _reserve(descriptor, size_bytes)
+        os.fsync(descriptor)
+        with record.open("xb") as file:
+            file.write(msgspec.json.encode(own))
+            file.flush()
+            os.fsync(file.fileno())
+        record.replace(folder / ownership.RECORD)
+        _sync_folder(folder)
+        new.rename(path)
+        _sync_folder(folder)
+    except BaseException:
+        with suppress(OSError):
+            record.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _drop_unfinished(folder: Path) -> None:
+    """Remove what a killed kvbench left of a file that it was making; the folder is held.
+
+    Only what is proven to be kvbench's: marked with the token of its own name, or still empty.
+    """
+    for path in folder.glob(f"{_UNFINISHED}*"):
+        token = path.name.removeprefix(_UNFINISHED)
+        if _TOKEN.fullmatch(token) is None:
+            continue
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags)
+        except OSError:
+            continue  # a link, or a folder that may not be read: not ours
+        try:
+            status = os.fstat(descriptor)
+            empty = stat.S_ISREG(status.st_mode) and status.st_size == 0
+            if empty or ownership.is_marked(descriptor, token):
+                path.with_name(f"{path.name}.json").unlink(missing_ok=True)
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def fill(

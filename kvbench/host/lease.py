@@ -58,6 +58,17 @@ def hold(identity: Identity, *, exclusive: bool, machine: Machine = MACHINE) -> 
 def hold_run(folder: Path, machine: Machine = MACHINE) -> Iterator[None]:
     """Hold the folder of a run while the context lives: what it has stored changes for nobody else.
 
+    Raises:
+        UsageError, StoreError: as for ``hold_folder``.
+    """
+    with hold_folder(folder, "adding to this run", machine):
+        yield
+
+
+@contextmanager
+def hold_folder(folder: Path, doing: str, machine: Machine = MACHINE) -> Iterator[None]:
+    """Hold a folder while the context lives; ``doing`` says to another kvbench what for.
+
     Where its file system knows no locks nothing is held; the target's own lock still stands.
 
     Raises:
@@ -73,7 +84,7 @@ def hold_run(folder: Path, machine: Machine = MACHINE) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UsageError(
-                f"{_holder(descriptor, machine)} is adding to this run",
+                f"{_holder(descriptor, machine)} is {doing}",
                 where=str(folder),
                 hint="wait for it to end, or stop it",
             ) from error
