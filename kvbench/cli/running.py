@@ -6,7 +6,7 @@ from itertools import groupby
 from kvbench.cli import output
 from kvbench.fio.probe import FioTool
 from kvbench.host.model import Identity
-from kvbench.measure.precision import Precision, precision
+from kvbench.measure.precision import STOPPED_COVERAGE, Precision, precision
 from kvbench.measure.run import measure_run
 from kvbench.plan import INTERVAL_REPETITIONS_MIN, Plan
 from kvbench.session import Session
@@ -77,7 +77,8 @@ def _words(found: Precision, share: float, repetitions: int) -> str:
     if not found.wide:
         return (
             f"every primary number that has a value ({found.numbers}{rest}) has an interval "
-            f"narrower than {width} of its median after {repetitions} repetitions"
+            f"narrower than {width} of its median after {repetitions} repetitions; stopping then "
+            f"makes them too narrow: {STOPPED_COVERAGE}"
         )
     named = ", ".join(
         f"{name}: {'no interval' if w is None else f'{100 * w:.1f} %'}"

@@ -5,6 +5,11 @@ from msgspec import Struct
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.measure.subjects import OF_A_CURVE
 
+# Simulated: 6,000 runs of each of some spreads and limits, up to 10 to 40 repetitions; 89 to 95 %
+# of those that stopped held the median.  A stricter rank for the rule does not mend it, as it is
+# the stopping that chooses intervals which are narrow by chance.
+STOPPED_COVERAGE = "read 95 % as about 90 %"
+
 
 class Precision(Struct, frozen=True, kw_only=True):
     """``wide`` has (name, width as a share of the median, None where there is no interval).

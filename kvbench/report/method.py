@@ -1,6 +1,7 @@
 """How the numbers were made, in plain words, saying only what applies to this run.  Pure."""
 
 from kvbench.measure.model import MeasuredRun
+from kvbench.measure.precision import STOPPED_COVERAGE
 from kvbench.metrics import BEYOND_MIN
 from kvbench.report.words import short
 from kvbench.workload.schema import Stream
@@ -42,6 +43,13 @@ def method_words(run: MeasuredRun) -> tuple[tuple[str, str], ...]:
             "IOPS with k, M or G are thousands, millions or billions of I/Os per second.",
         ),
     ]
+    if plan.until_precise is not None:
+        text = (
+            "The run was to end once every interval was narrower than "
+            f"{100 * plan.until_precise:g} % of its median. Intervals that are narrow by chance "
+            f"end it sooner, so where it ended by itself {STOPPED_COVERAGE}."
+        )
+        words.append(("Until precise", text))
     streams = {
         w.name: [p.stream for c in plan.cells if c.workload == w.name for p in c.placed]
         for w in plan.workloads

@@ -37,6 +37,7 @@ def test_a_wide_limit_is_reached_with_six_repetitions(tmp_path: Path) -> None:
     assert archive.record.plan.repetitions == done
     assert len(archive.cells) == len(archive.record.plan.cells)
     assert "narrower than 100 % of its median" in " ".join(said.split())
+    assert "read 95 % as about 90 %" in archive.end.reason
     again = kvbench("run", "--resume", run.name, cwd=tmp_path)
     assert again.returncode == ExitCode.USAGE
     assert "this run is complete" in again.stderr
