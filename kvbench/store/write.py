@@ -43,6 +43,7 @@ class RunWriter:
             folder.mkdir()
             (folder / layout.CELLS_FOLDER).mkdir()
             _write(folder / layout.RUN_FILE, _encode(record))
+            _sync(results)  # or a loss of power takes the run as a whole, cells and all
         except FileExistsError:
             raise StoreError(
                 "this run exists already", where=str(folder), hint="give another --label"
@@ -75,6 +76,9 @@ class RunWriter:
             (folder / layout.END_FILE).unlink(missing_ok=True)
             for place in (folder, folder / layout.CELLS_FOLDER):
                 for left_over in place.glob(f"{_TEMPORARY}*"):
+                    _drop(left_over)
+            for left_over in folder.glob(f"{layout.REWRITE_PREFIX}*"):
+                if _CELL_ID.fullmatch(left_over.name.removeprefix(layout.REWRITE_PREFIX)):
                     _drop(left_over)
         except OSError as error:
             raise _unwritable(folder, error) from error

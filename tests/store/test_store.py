@@ -159,6 +159,34 @@ def test_reopening_drops_the_half_cell_and_keeps_the_rest(tmp_path: Path) -> Non
     assert len(archive.cells) == 3
 
 
+def test_a_new_run_is_on_disk_with_every_folder_that_leads_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink())
+    )
+    results = tmp_path / "results"
+    writer = RunWriter.create(results, a_run_record())
+    assert synced[0].name.startswith(".partial-"), "run.json, before it has its name"
+    assert synced[1:] == [writer.folder, results]
+
+
+def test_reopening_drops_what_a_killed_rewriting_left_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunWriter.create(tmp_path, a_run_record()).folder
+    left = folder / "rewrite-0003"
+    left.mkdir()
+    (left / "out.json").write_text("half of a docu")
+    (folder / "rewrite-notes").write_text("of the user")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("kept")
+    (folder / "rewrite-0004").symlink_to(elsewhere)
+    RunWriter.reopen(folder)
+    assert [path.name for path in folder.glob("rewrite-*")] == ["rewrite-notes"]
+    assert (elsewhere / "file").exists()
+
+
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     a_stored_run(tmp_path)
     with pytest.raises(StoreError, match="exists already"):
