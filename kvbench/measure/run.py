@@ -13,7 +13,7 @@ from kvbench.measure.load import with_usable
 from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
 from kvbench.measure.relations import with_relations
 from kvbench.measure.requests import Requests, gather_requests
-from kvbench.measure.summarise import summarise
+from kvbench.measure.summarise import summarise, with_lacking
 from kvbench.measure.tenants import with_tenants
 from kvbench.measure.values import measure_values
 from kvbench.measure.windows import windows_without_io
@@ -44,7 +44,8 @@ def _measured(archive: RunArchive) -> MeasuredRun:
     bounded = [with_ceiling(cell, ceilings) for cell in cells]
     plan = archive.record.plan
     isolated = [w.name for w in plan.workloads if w.isolate or w.matrix]
-    measured = with_relations(with_usable(with_tenants(bounded, isolated), plan), plan)
+    related = with_relations(with_usable(with_tenants(bounded, isolated), plan), plan)
+    measured = with_lacking(related)
     return MeasuredRun(
         record=archive.record,
         end=archive.end,

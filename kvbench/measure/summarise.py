@@ -8,6 +8,8 @@ fast enough to reach a percentile's count are not a fair sample of all.
 from collections.abc import Iterable, Sequence
 from typing import Literal, cast
 
+from msgspec.structs import replace
+
 from kvbench.measure.evidence import asked_directions
 from kvbench.measure.model import Finding, IoDirection, MeasuredCell, Measurement, Summary
 from kvbench.metrics import METRICS
@@ -20,6 +22,7 @@ _Key = tuple[str, IoDirection, str]  # stream, direction, metric
 _COUNTS = ("valid", "doubtful")
 OUTLIER = "outlier: one of the repetitions stands apart; it counts like the others"
 DRIFT = "drift: the numbers rise or fall over the repetitions"
+NOT_GIVEN = "the cell did not give this number"
 SHARE_POINTS_MAX = 10.0  # width of the interval of a share, in percentage points
 UNSTABLE_RATIO = 2.0  # largest over smallest repetition; a quiet device stays below 1.3
 
@@ -38,6 +41,39 @@ def summarise(plan: Plan, cells: Sequence[MeasuredCell]) -> tuple[Summary, ...]:
     order = _Order(plan)
     ordered = sorted(points.values(), key=lambda members: order.rank(members[0].cell))
     return tuple(summary for members in ordered for summary in _point(members))
+
+
+def with_lacking(cells: Sequence[MeasuredCell]) -> tuple[MeasuredCell, ...]:
+    """Return ``cells``, of which each that counts has every metric of its point.
+
+    What only other repetitions gave is there without a value and with a reason; else n would be
+    smaller without a word.  It is for the cells of one run, which were all asked for the same.
+    """
+    keys: dict[str, dict[_Key, None]] = {}
+    for cell in cells:
+        if cell.outcome in _COUNTS:
+            mine = keys.setdefault(cell.cell.point_id, {})
+            mine |= {(m.stream, m.direction, m.metric): None for m in cell.measurements}
+    return tuple(
+        replace(cell, measurements=(*cell.measurements, *_lacking(cell, keys[cell.cell.point_id])))
+        if cell.outcome in _COUNTS
+        else cell
+        for cell in cells
+    )
+
+
+def _lacking(cell: MeasuredCell, keys: Iterable[_Key]) -> Iterable[Measurement]:
+    given = {(m.stream, m.direction, m.metric) for m in cell.measurements}
+    for stream, direction, metric in keys:
+        if (stream, direction, metric) not in given:
+            yield Measurement(
+                stream=stream,
+                direction=direction,
+                metric=metric,
+                value=None,
+                io_count=0,
+                reason=NOT_GIVEN,
+            )
 
 
 class _Order:

@@ -17,7 +17,7 @@ from kvbench.measure.model import (
     Outcome,
 )
 from kvbench.measure.run import measure_cell, measure_run
-from kvbench.measure.summarise import DRIFT, OUTLIER, summarise
+from kvbench.measure.summarise import DRIFT, OUTLIER, summarise, with_lacking
 from kvbench.measure.table import COLUMNS, check_table, measurements_table, to_csv
 from kvbench.measure.tenants import with_tenants
 from kvbench.plan import Cell, Plan
@@ -227,6 +227,24 @@ def test_a_percentile_that_one_repetition_lacks_has_no_summary() -> None:
     found = next(s for s in summarise(plan, cells) if s.purpose == "measure")
     assert (found.n, found.median) == (0, None)
     assert found.reason == "too few I/Os (in 1 of 3 repetitions)"
+
+
+def test_a_number_that_one_repetition_does_not_even_have_is_missed() -> None:
+    plan = records.a_plan(repetitions=3)
+    cells = [
+        measured(
+            cell,
+            number("iops", 5.0),
+            *(() if cell.repetition == 2 else (number("request_rate", 1.0),)),
+        )
+        for cell in plan.cells
+    ]
+    cells = list(with_lacking(cells))
+    found = {s.metric: s for s in summarise(plan, cells) if s.purpose == "measure"}
+    assert (found["iops"].n, found["iops"].reason) == (3, "")
+    lacks = found["request_rate"]
+    assert (lacks.n, lacks.median) == (0, None)
+    assert lacks.reason == "the cell did not give this number (in 1 of 3 repetitions)"
 
 
 @pytest.mark.parametrize(
