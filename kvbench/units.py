@@ -21,6 +21,7 @@ US_PER_S = 1_000_000
 S_PER_MINUTE = 60
 S_PER_HOUR = 3600
 SECTOR_BYTES = 512  # the unit of /sys/block/*/stat and size, whatever the device's LBA size
+SHARE_ROUNDS_TO_0, SHARE_ROUNDS_TO_100 = 0.005, 99.95  # %, with three digits
 HUGE_PAGE_BYTES = 2 * MIB  # of x86 and of most arm64 kernels
 
 _SIZE_UNITS: dict[str, int] = {
@@ -139,7 +140,7 @@ def format_value(value: float, unit: str) -> str:
         case "1/s":
             return format_count(value)
         case "%":
-            return f"{_three(value)} %"
+            return f"{_percent(value)} %"
         case "1":
             return _three(value) if value >= 1 else f"{value:.3f}"
         case _:
@@ -148,6 +149,16 @@ def format_value(value: float, unit: str) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _percent(value: float) -> str:
+    """Return a share that is only 0 or 100 where it is so: ``0.004``, ``70.0``, ``99.96``."""
+    if 0 < value < SHARE_ROUNDS_TO_0:
+        return f"{value:.2g}"
+    if SHARE_ROUNDS_TO_100 <= value < 100:
+        decimals = next((d for d in range(2, 9) if float(f"{value:.{d}f}") < 100), 9)
+        return f"{value:.{decimals}f}"
+    return _three(value)
 
 
 def _three(value: float) -> str:

@@ -19,6 +19,7 @@ from kvbench.report.steady import with_mark
 from kvbench.report.timeline import timeline_figure
 from kvbench.report.words import (
     load_words,
+    quantity,
     sentence,
     short,
     stream_words,
@@ -179,7 +180,7 @@ def _split(index: Index) -> PlainTable | None:
                             summary_text(whole),
                             f"{summary_text(below)} ({summary_detail(below)})",
                             f"{summary_text(above)} ({summary_detail(above)})",
-                            f"{100 * above.median / (below.median + above.median):.0f} %",
+                            quantity("", "%", 100 * above.median / (below.median + above.median)),
                         )
                     )
     if not rows:

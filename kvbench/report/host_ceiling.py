@@ -18,6 +18,7 @@ from kvbench.workload.schema import Workload
 FIGURE_ID = "host-ceiling"
 ROWS_MIN, ROWS_MAX = 2, 12
 SHARE_SHOWN_MIN = 0.1  # percent
+TWO_DIGITS_MAX = 99.5  # %; from here on two digits say 100
 
 
 class _Near(Struct, frozen=True):
@@ -123,7 +124,7 @@ def _says(one: _Near) -> str:
 def _percent(share: float) -> str:
     if 0 < share < SHARE_SHOWN_MIN:
         return f"under {SHARE_SHOWN_MIN:g} %"
-    return f"{share:.2g} %" if share < 100 else f"{share:.0f} %"
+    return f"{share:.2g} %" if share < TWO_DIGITS_MAX else quantity("", "%", share)
 
 
 def _rate(value: float) -> str:

@@ -102,6 +102,8 @@ def test_a_latency_beyond_what_fio_sees_is_a_lower_bound() -> None:
         ("request_rate", "1/s", 812.0, "812 requests/s"),
         ("latency_p99_mixed_over_alone", "1", 2.4, "2.40 x"),
         ("host_ceiling_share", "%", 0.03, "0.03 %"),
+        ("deadline_hit_share", "%", 99.96, "99.96 %"),
+        ("deadline_hit_share", "%", 100.0, "100 %"),
         ("of-another-version", "furlong", 2.0, "2.00 furlong"),
     ],
 )
