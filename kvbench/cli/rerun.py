@@ -55,7 +55,7 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
     _refuse_other_drive(candidate, identity)
     arguments.redact = is_redacted(candidate.identity)  # or the two would not be one drive
     points, workloads = _parts(baseline.plan, unclear)
-    repetitions = arguments.repetitions or min(gate.more or REPETITIONS_DEFAULT, REPETITIONS_MAX)
+    repetitions = arguments.repetitions or _repetitions(gate, unclear)
     plan = again(
         candidate.plan if _same_points(candidate.plan, baseline.plan) else baseline.plan,
         points=points,
@@ -106,6 +106,21 @@ def rerun(arguments: argparse.Namespace, gate: Gate, folders: Sequence[Path]) ->
     if end.end == "failed":
         raise CellFailed(f"the run failed: {end.reason}", where=str(writer.folder))
     return writer.folder
+
+
+def _repetitions(gate: Gate, unclear: Sequence[GateRow]) -> int:
+    """Return how often to measure again, and tell when the baseline is what is too small."""
+    n = min((row.baseline.n for row in unclear if row.baseline is not None), default=0)
+    short = [
+        row for row in unclear if row.change.more is not None and row.change.more_candidate is None
+    ]
+    if short:
+        output.advise(
+            f"the baseline has too few repetitions ({n}) for {len(short)} of {len(unclear)} open "
+            f"numbers, however often the candidate is measured: measure both with "
+            f"--repetitions {n + min(gate.more or 0, REPETITIONS_MAX)}"
+        )
+    return min(gate.more_candidate or REPETITIONS_DEFAULT, REPETITIONS_MAX)
 
 
 def stored_reruns(results: Path, folders: Sequence[Path]) -> list[Path]:

@@ -94,11 +94,12 @@ def changes_of(
     *,
     sides: Sides,
     names: Sequence[str],
+    looks: Sequence[int] = (),
 ) -> list[list[Change | None]]:
     """Return for each pair the change of each side against the first.
 
     The numbers that the policy is about are one family of tests, all others another.  ``names``
-    are what reasons call the sides.
+    are what reasons call the sides; ``looks`` how often each number was measured, once if empty.
     """
     changes: list[list[Change | None]] = [[None] * len(runs) for _ in pairs]
     for side in range(1, len(runs)):
@@ -116,6 +117,7 @@ def changes_of(
                     blocked=why or odd.get(pairs[n].key.workload, ""),
                     interleaved=together,
                     names=(names[0], names[side]),
+                    looks=looks[n] if looks else 1,
                 )
                 for n in places
             ]

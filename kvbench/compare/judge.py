@@ -19,7 +19,7 @@ from kvbench.compare.model import Change, Sample, Verdict
 from kvbench.measure.model import Summary
 from kvbench.metrics import Better
 from kvbench.stats import rank_sum, series, two_sample
-from kvbench.stats.two_sample import TwoSample
+from kvbench.stats.two_sample import Goal, TwoSample
 
 LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
 
@@ -34,6 +34,11 @@ class Question(Struct, frozen=True, kw_only=True):
     blocked: str = ""
     names: tuple[str, str] = ("first", "other")  # what the two sides are called
     interleaved: bool = False  # both drifted together, so a drift explains no difference
+    looks: int = 1  # how often this number was measured for one decision
+
+    def chance(self, of_family: float) -> float:
+        """Return the error allowed over the family, if all its numbers had as many looks."""
+        return of_family * 0.5 ** (self.looks - 1)
 
 
 def sample_of(summary: Summary) -> Sample:
@@ -87,7 +92,9 @@ def judge(
             assert test is not None  # noqa: S101 - known holds those that are not
             raises = (questions[place].better == "lower") is toward
             one = test.p_larger if raises else test.p_smaller
-            p.append(min(1.0, 2 * one) if sides == "two" else one)
+            p.append(
+                min(1.0, one * (2 if sides == "two" else 1) * 2 ** (questions[place].looks - 1))
+            )
         target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
     steady = _steady(questions, chance, count)
     return [
@@ -111,6 +118,7 @@ def _test(question: Question, chance: float, sides: Sides) -> TwoSample | None:
     if question.better == "neither" or a is None or b is None or not a.known or not b.known:
         return None
     # The interval that belongs to the test: asked about one side, its worse end holds the chance.
+    chance = question.chance(chance)
     return two_sample.compare(a.known, b.known, 1 - (chance if sides == "two" else 2 * chance))
 
 
@@ -158,14 +166,22 @@ def _change(
         return replace(change, reason=unfair)
     if decided != "UNCLEAR":
         return replace(change, verdict=decided)
-    each = chance / (2 if sides == "two" else 1) / count
     if drifted:
         return replace(change, reason=drifted)
-    reason = _why_open(test, question, each, count, min(p_worse, p_better))
+    bound = question.chance(chance) / (2 if sides == "two" else 1)
+    reason = _why_open(test, question, bound / count, count, sides, min(p_worse, p_better))
     if not advise:
         return replace(change, reason=reason)
-    more = two_sample.more_repetitions(a.known, b.known, _limits(question, test, sides), each)
-    return replace(change, reason=reason, more=more)
+    goals = _goals(question, test, bound, count, sides)
+    later = _goals(question, test, bound / 2, count, sides)  # a rerun is one more look
+    return replace(
+        change,
+        reason=reason,
+        more=two_sample.more_repetitions(a.known, b.known, goals),
+        more_candidate=two_sample.more_repetitions(a.known, b.known, later, fixed_a=True)
+        if sides == "one"
+        else None,
+    )
 
 
 def _verdict(
@@ -187,7 +203,7 @@ def _verdict(
         return "WORSE"
     if beyond_better and p_better <= allowed:
         return "BETTER"
-    bound = chance / (2 if sides == "two" else 1) * (1 + rank_sum.SLACK)
+    bound = question.chance(chance) / (2 if sides == "two" else 1) * (1 + rank_sum.SLACK)
     if _all_equal(question):
         least = rank_sum.smallest_n(bound)
         enough = least is not None and min(test.n_a, test.n_b) >= least
@@ -208,11 +224,27 @@ def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
     return room, room
 
 
-def _limits(question: Question, test: TwoSample, sides: Sides) -> list[float]:
+def _goals(
+    question: Question, test: TwoSample, bound: float, count: int, sides: Sides
+) -> list[Goal]:
+    """Return the verdicts that are near, if the change is what it looks like.
+
+    A number inside its margin is tested alone, at ``bound``; a change has to hold among all.
+    """
     up, down = _margins(question, test)
+    goals = []
+    if test.shift > up or test.shift < -down:
+        beyond = up if test.shift > up else -down
+        goals.append(Goal(limits=(0.0,), chance=bound / count, beyond=beyond))
     if sides == "two":
-        return [up, -down]
-    return [up] if question.better == "lower" else [-down]
+        inside = -down < test.shift < up
+        limits: tuple[float, ...] = (up, -down)
+    else:
+        inside = test.shift < up if question.better == "lower" else test.shift > -down
+        limits = (up,) if question.better == "lower" else (-down,)
+    if inside:
+        goals.append(Goal(limits=limits, chance=bound))
+    return goals
 
 
 def _all_equal(question: Question) -> bool:
@@ -265,14 +297,17 @@ def _drifted(question: Question, test: TwoSample, steady: tuple[bool, bool]) -> 
     return ""
 
 
-def _why_open(test: TwoSample, question: Question, each: float, count: int, p: float) -> str:
+def _why_open(
+    test: TwoSample, question: Question, each: float, count: int, sides: Sides, p: float
+) -> str:
     """Return what stands in the way of a verdict; ``each`` is the error allowed to one test."""
     if min(test.n_a, test.n_b) == 1:
         return "one repetition has no spread, so no verdict is possible"
     if rank_sum.smallest_p(test.n_a, test.n_b) > each * (1 + rank_sum.SLACK):
         least = rank_sum.smallest_n(each)
         return (
-            f"{test.n_a} and {test.n_b} repetitions cannot decide among {count} numbers: "
+            f"{test.n_a} and {test.n_b} repetitions cannot show "
+            f"{'WORSE' if sides == 'one' else 'a difference'} among {count} numbers: "
             f"{'no number of them can' if least is None else f'{least} a side can'}"
         )
     if test.low is None or test.high is None:

@@ -109,7 +109,8 @@ class Change(Struct, frozen=True, kw_only=True):
     metric's unit; it stands where a value is zero or below.  ``low`` and ``high`` are its interval
     at the policy's confidence.  ``p`` is corrected for the number of tests.  ``margin`` is the
     share that the policy allows.  ``more`` is about how many more repetitions per side would
-    decide; None where nobody can say or nothing is open.
+    decide, and in a gate ``more_candidate`` how many of the candidate alone, by a rerun; None
+    where nobody can say or nothing is open.
     """
 
     verdict: Verdict
@@ -121,6 +122,7 @@ class Change(Struct, frozen=True, kw_only=True):
     p: float | None = None
     margin: float | None = None
     more: int | None = None
+    more_candidate: int | None = None
     doubts: tuple[str, ...] = ()
 
 

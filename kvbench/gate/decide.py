@@ -5,7 +5,7 @@ WORSE needs effect and evidence, corrected over all gated numbers.  What is in b
 nothing is ever passed for want of evidence.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from kvbench.compare.model import Change, Sample, Side
 from kvbench.compare.policy import PRIMARY, Policy, RequiredLevel
 from kvbench.errors import UsageError
 from kvbench.gate.model import Gate, GateRow, Outcome, RequiredRow, RowVerdict, Ungated
+from kvbench.gate.pool import looks_of
 from kvbench.measure.model import MeasuredRun
 from kvbench.measure.roles import Judgement
 from kvbench.measure.subjects import OF_A_CURVE
@@ -43,8 +44,8 @@ def decide(
         policy: margins, confidence, what is missing worth, what must not differ.
         judgement: the candidate against the role cards.
         reruns: ids of the runs whose repetitions were added to the candidate.  Each is one more
-            look at it; the allowed error of a second look is half, of a third a quarter: all looks
-            together never have twice of it.
+            look at the numbers that it has; the allowed error of a second look is half, of a third
+            a quarter: all looks together never have twice of it.
 
     Raises:
         UsageError: the two are the same run.
@@ -56,13 +57,12 @@ def decide(
             hint="measure the candidate anew",
         )
     runs = (baseline, candidate)
-    looks = 1 + len(reruns)
-    strict = _stricter(policy, looks)
     found = tuple(differences([run.record for run in runs], policy))
     pairs = [paired for paired in pair(runs, policy) if paired.wanted]
     ungated = [p for p in pairs if _never_there(p, policy) or _only_new(p, policy)]
     gated = [paired for paired in pairs if paired not in ungated]
-    changes = changes_of(gated, runs, found, strict, sides="one", names=SIDES)
+    looks = [looks_of(candidate, p.key) if reruns else 1 for p in gated]
+    changes = changes_of(gated, runs, found, policy, sides="one", names=SIDES, looks=looks)
     rows = tuple(_row(p, c[1], policy) for p, c in zip(gated, changes, strict=True))
     required = tuple(_required(policy.require, judgement))
     sides = sides_of(runs)
@@ -78,16 +78,15 @@ def decide(
         required=required,
         reasons=reasons,
         confidence=policy.confidence,
-        decides_from_n=rank_sum.smallest_n(strict.chance / max(1, len(gated))),
-        more=_more(open_rows),
+        decides_from_n=rank_sum.smallest_n(
+            policy.chance / 2 ** (max(looks, default=1) - 1) / max(1, len(gated))
+        ),
+        more=_most(change.more for change in open_rows),
+        more_candidate=_most(change.more_candidate for change in open_rows),
         policy=policy.name,
-        looks=looks,
+        looks=1 + len(reruns),
         reruns=tuple(reruns),
     )
-
-
-def _stricter(policy: Policy, looks: int) -> Policy:
-    return replace(policy, confidence=1 - policy.chance / 2 ** (looks - 1))
 
 
 def _never_there(paired: Paired, policy: Policy) -> bool:
@@ -230,7 +229,6 @@ def _count(rows: Sequence[GateRow]) -> str:
     return f"{len(rows)} {'number' if len(rows) == 1 else 'numbers'}"
 
 
-def _more(changes: Sequence[Change]) -> int | None:
-    """Return what the hungriest of the open numbers needs; None where one cannot be decided."""
-    found = [change.more for change in changes]
-    return max((m for m in found if m is not None), default=None) if None not in found else None
+def _most(needs: Iterable[int | None]) -> int | None:
+    """Return what the hungriest of the open numbers needs that can be decided, None for none."""
+    return max((need for need in needs if need is not None), default=None)

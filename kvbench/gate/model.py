@@ -44,8 +44,10 @@ class Gate(Struct, frozen=True, kw_only=True):
     """The verdict over all gated numbers and required levels.
 
     ``reasons`` say what stands in the way of PASS, the worst first.  ``more`` is about how many
-    more repetitions per side would decide what is open.  ``looks`` counts how often the candidate
-    was measured for this decision; every further look asks for stronger evidence.
+    more repetitions per side would decide what is open and can be decided, ``more_candidate`` how
+    many of the candidate alone, beside the baseline as it is.  ``looks`` counts how often the
+    candidate was measured for this decision; every further look at a number asks for stronger
+    evidence.
     """
 
     outcome: Outcome
@@ -60,4 +62,5 @@ class Gate(Struct, frozen=True, kw_only=True):
     more: int | None
     policy: str
     looks: int = 1
+    more_candidate: int | None = None
     reruns: tuple[str, ...] = ()  # ids of the runs whose repetitions were added to the candidate

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.join import incomplete
+from kvbench.compare.model import Key
 from kvbench.errors import UsageError
 from kvbench.measure.bases import bases_of
-from kvbench.measure.model import MeasuredCell, MeasuredRun
+from kvbench.measure.model import MeasuredCell, MeasuredRun, Measurement
 from kvbench.measure.summarise import summarise
 from kvbench.plan import Plan
 from kvbench.store.records import RunRecord
@@ -69,6 +70,26 @@ def _asked(cell: MeasuredCell, planned: frozenset[str], whole: Plan) -> Measured
             if bases_of(cell.cell, found.stream, found.metric, whole) <= planned
         ),
     )
+
+
+def looks_of(run: MeasuredRun, key: Key) -> int:
+    """Return how often a number of ``run`` was measured for one decision.
+
+    Once, and once more for each rerun that has a repetition of it: a number that nobody measured
+    again was not looked at again.  A repetition that failed is one too.
+    """
+    mine = (key.workload, key.parameters, key.alone)
+    again = {
+        cell.cell.cell_id.rpartition("/")[0]
+        for cell in run.cells
+        if (cell.cell.workload, cell.cell.parameters, cell.cell.alone) == mine
+        and (not cell.measurements or any(_is_of(found, key) for found in cell.measurements))
+    }
+    return 1 + len(again - {""})
+
+
+def _is_of(found: Measurement, key: Key) -> bool:
+    return (found.stream, found.direction, found.metric) == (key.stream, key.direction, key.metric)
 
 
 def _shifted(cell: MeasuredCell, by: int, run_id: str) -> MeasuredCell:

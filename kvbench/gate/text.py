@@ -7,7 +7,7 @@ from textwrap import wrap
 from kvbench.compare.words import change_words, key_words, sample_words
 from kvbench.document import printable
 from kvbench.gate.model import Gate, GateRow, RowVerdict
-from kvbench.gate.words import judged_direction
+from kvbench.gate.words import judged_direction, what_decides
 
 WIDTH = 100
 ROWS_MAX: dict[RowVerdict, int] = {"WORSE": 6, "MISSING": 4, "INCOMPARABLE": 2, "UNCLEAR": 4}
@@ -105,7 +105,11 @@ def _notes(gate: Gate) -> Iterator[str]:
     yield ""
     n = gate.decides_from_n
     needs = "" if n is None else f"; WORSE needs {n} repetitions a side or more"
-    looks = "" if gate.looks == 1 else f", look {gate.looks}: half the error of the look before"
+    looks = (
+        ""
+        if gate.looks == 1
+        else f", look {gate.looks}: half the error for what was measured again"
+    )
     yield from _wrapped(
         f"policy {gate.policy}, {100 * gate.confidence:g} % over {_numbers(len(gate.rows))} "
         f"(Holm){looks}{needs}",
@@ -114,13 +118,8 @@ def _notes(gate: Gate) -> Iterator[str]:
     reasons = Counter(row.change.reason for row in gate.rows if row.verdict == "UNCLEAR")
     for reason, count in reasons.most_common(REASONS_MAX):
         yield from _wrapped(f"{count} unclear: {reason}", 2)
-    if reasons and gate.more is not None:
-        yield f"about {gate.more} more repetitions a side would decide what is unclear"
-    elif any(row.verdict == "UNCLEAR" and row.change.more is None for row in gate.rows):
-        yield (
-            "some of what is unclear lies on its margin or is too noisy: "
-            "more repetitions may not decide it"
-        )
+    for line in what_decides(gate):
+        yield from _wrapped(line, 2)
     if gate.ungated:
         yield f"not gated, as neither run has a value: {_numbers(len(gate.ungated))} (--all)"
 

@@ -20,8 +20,8 @@ def gate_method(gate: Gate) -> tuple[tuple[str, str], ...]:
             (
                 "Looks",
                 f"The candidate was measured {gate.looks} times for this decision. Every further "
-                "look is allowed half the error of the look before, so that measuring until it "
-                "fits does not pay.",
+                "look at a number is allowed half the error of the look before, so that measuring "
+                "until it fits does not pay. What was not measured again keeps its verdict.",
             ),
         )
     )

@@ -9,7 +9,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.model import Change, Difference, Sample, Side
 from kvbench.compare.words import key_words
 from kvbench.gate.model import Gate, GateRow
-from kvbench.gate.words import judged_direction
+from kvbench.gate.words import judged_direction, what_decides
 from kvbench.report.compare_words import (
     aspect_value,
     change_words,
@@ -108,19 +108,7 @@ def _word(row: GateRow) -> str:
 
 
 def _next_step(gate: Gate) -> str:
-    unclear = [row for row in gate.rows if row.verdict == "UNCLEAR"]
-    if not unclear:
-        return ""
-    if gate.more is not None:
-        return f"About {gate.more} more repetitions a side would decide what is unclear."
-    decidable = [row.change.more for row in unclear if row.change.more is not None]
-    if decidable:
-        return (
-            f"About {max(decidable)} more repetitions a side would decide "
-            f"{len(decidable)} of {len(unclear)} unclear numbers; the others lie on their margin "
-            "or are too noisy."
-        )
-    return "What is unclear lies on its margin or is too noisy: more repetitions may not decide it."
+    return " ".join(f"{sentence(line)}." for line in what_decides(gate))
 
 
 def _decide(gate: Gate, command: Sequence[str]) -> str:

@@ -82,11 +82,13 @@ def smallest_p(n_a: int, n_b: int) -> float:
     return 1 / comb(n_a + n_b, n_a)
 
 
-def smallest_n(chance: float) -> int | None:
+def smallest_n(chance: float, n_a: int | None = None) -> int | None:
     """Return the repetitions per side from which a p-value can be as small as ``chance``.
 
-    None when no number that anybody would run is enough.
+    With ``n_a`` those of one side, where the other has so many.  None when no number that anybody
+    would run is enough.
     """
     if not 0 < chance < inf:
         return None
-    return next((n for n in range(1, 101) if 1 / comb(2 * n, n) <= chance * (1 + SLACK)), None)
+    allowed = chance * (1 + SLACK)
+    return next((n for n in range(1, 101) if smallest_p(n_a or n, n) <= allowed), None)

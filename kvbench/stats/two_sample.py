@@ -11,7 +11,7 @@ Where a value is not above zero there is no ratio, and the same is done with dif
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log1p, sqrt
+from math import ceil, exp, inf, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import Literal
 
@@ -23,6 +23,7 @@ from kvbench.stats import rank_sum
 Numbers = NDArray[np.float64]
 MORE_MAX = 200  # more repetitions than this are not advice
 POWER = 0.8  # how sure more repetitions shall be to decide
+_WIDTHS_MIN = 1e-6  # spreads between a shift and its limit: any less is as good
 LOG_RATIO_MAX = 700.0  # beyond it a ratio is no float; only denormal numbers lead there
 _ROUNDING = 1e-12  # relative: two sums in another order are the same number
 
@@ -107,41 +108,64 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """A verdict that more repetitions could bring.
+
+    ``limits`` are shifts that the test must refuse, each at the one-sided error ``chance``.  Where
+    ``beyond`` is set, the estimate has to come out beyond it as well.
+    """
+
+    limits: tuple[float, ...]
+    chance: float
+    beyond: float | None = None
+
+
 def more_repetitions(
-    a: Sequence[float], b: Sequence[float], limits: Sequence[float], chance: float
+    a: Sequence[float], b: Sequence[float], goals: Sequence[Goal], *, fixed_a: bool = False
 ) -> int | None:
-    """Return about how many more repetitions per side would decide, None for more than is sane.
+    """Return about how many more repetitions would reach the nearest goal, None for none that will.
 
     It takes the spread and the shift seen so far for the true ones, so it is a guess from few
-    values: the distance to the nearest limit against the standard error of a normal sample, with
-    the efficiency of the rank test (3/pi), at 80 % power.
+    values: the distance to the limits against the standard error of a normal sample, with the
+    efficiency of the rank test (3/pi), at 80 % power.
 
     Args:
         a: shape (n_a,).
         b: shape (n_b,).
-        limits: shifts (logarithms of ratios, or differences) that the interval must not hold.
-        chance: one-sided error allowed, already divided by the number of tests.
+        goals: any of which decides.
+        fixed_a: only ``b`` gets more; else both get as many.
     """
-    test = compare(a, b, 0.95)
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if test.kind == "ratio":
+    if (left > 0).all() and (right > 0).all():
         left, right = np.log(left), np.log(right)
-    now = min(left.size, right.size)
-    least = rank_sum.smallest_n(chance)
-    if least is None:
-        return None
+    shift = _middle(np.sort((right[None, :] - left[:, None]).ravel()))
     spread = sqrt((_variance(left) + _variance(right)) / 2)
-    distance = min(abs(test.shift - limit) for limit in limits)
-    if spread == 0:
-        return max(1, least - now)
-    if distance == 0:
+    now = right.size if fixed_a else min(left.size, right.size)
+    fixed = left.size if fixed_a else None
+    needs = [n for goal in goals if (n := _needed(goal, shift, spread, fixed)) is not None]
+    more = max(1, min(needs) - now) if needs else None
+    return more if more is not None and more <= MORE_MAX else None
+
+
+def _needed(goal: Goal, shift: float, spread: float, n_a: int | None) -> int | None:
+    """Return how many repetitions a side reach a goal, or of b alone beside ``n_a`` of a."""
+    least = rank_sum.smallest_n(goal.chance, n_a)
+    distance = min(abs(shift - limit) for limit in goal.limits)
+    over = inf if goal.beyond is None else abs(shift - goal.beyond)
+    if least is None or not distance or not over:
         return None
-    asked = NormalDist().inv_cdf(1 - chance) + NormalDist().inv_cdf(POWER)
-    widths = asked * spread / distance
-    if widths > now + MORE_MAX:  # its square is further than anybody goes
+    power = NormalDist().inv_cdf(POWER)
+    asked = NormalDist().inv_cdf(1 - goal.chance) + power
+    widths = max(asked * spread / distance, power * spread / over)
+    widths = max(widths, _WIDTHS_MIN)
+    if widths > MORE_MAX:  # its square is further than anybody goes
         return None
-    needed = max(least, ceil(2 * widths**2 * np.pi / 3))
-    return max(1, needed - now) if needed - now <= MORE_MAX else None
+    room = 3 / pi / widths**2  # what 1/n_a + 1/n_b may be
+    if n_a is None:
+        return max(least, ceil(2 / room))
+    room -= 1 / n_a
+    return max(least, ceil(1 / room)) if room > 1 / (n_a + 2 * MORE_MAX) else None
 
 
 def ratio_room(share: float) -> tuple[float, float]:

@@ -39,7 +39,7 @@ def test_three_repetitions_decide_nothing_and_the_verdict_comes_first(
     assert gate(store, "base", "new") == ExitCode.INCONCLUSIVE
     first, *rest = capsys.readouterr().out.splitlines()
     assert first.startswith("UNCLEAR: ")
-    assert any("3 and 3 repetitions cannot decide among" in line for line in rest)
+    assert any("3 and 3 repetitions cannot show WORSE among" in line for line in rest)
 
 
 def test_json_is_one_document_with_the_exit_code(

@@ -55,7 +55,7 @@ def test_thirteen_metrics_of_five_repetitions_can_never_alarm_and_say_so() -> No
     apart = a_question([100, 101, 99, 102, 98], [150, 151, 149, 152, 148])
     changes = judge([apart] * 13, CHANCE, sides="one")
     assert {change.verdict for change in changes} == {"UNCLEAR"}
-    assert "5 and 5 repetitions cannot decide among 13 numbers" in changes[0].reason
+    assert "5 and 5 repetitions cannot show WORSE among 13 numbers" in changes[0].reason
     assert "6 a side can" in changes[0].reason
 
 

@@ -12,7 +12,8 @@ from kvbench.compare.policy import Policy, RequiredLevel, find_policy
 from kvbench.errors import UsageError
 from kvbench.gate.decide import decide
 from kvbench.gate.model import Gate
-from kvbench.measure.model import MeasuredRun, Summary
+from kvbench.gate.pool import looks_of
+from kvbench.measure.model import MeasuredCell, MeasuredRun, Measurement, Summary
 from kvbench.measure.roles import Judgement
 from kvbench.workload.schema import Load
 from tests.compare.runs import THREE, a_run
@@ -289,10 +290,33 @@ def test_a_required_level_that_nobody_can_judge_is_not_green(policy: Policy) -> 
 def test_a_second_look_asks_for_stronger_evidence(policy: Policy) -> None:
     base, new = a_run("base", GOOD), a_run("new", SLOWER)
     first = decide(base, new, policy, NO_CARDS)
-    second = decide(base, new, policy, NO_CARDS, reruns=["again"])
+    looked = replace(new, cells=tuple(of_a_rerun(cell, "again") for cell in new.cells))
+    second = decide(base, looked, policy, NO_CARDS, reruns=["again"])
     assert first.decides_from_n is not None
     assert second.decides_from_n is not None
     assert second.decides_from_n > first.decides_from_n
+    p = [[row.change.p or 1.0 for row in found.rows] for found in (first, second)]
+    assert p[1] == pytest.approx([min(1.0, 2 * one) for one in p[0]])
+
+
+def of_a_rerun(cell: MeasuredCell, run_id: str) -> MeasuredCell:
+    return replace(cell, cell=replace(cell.cell, cell_id=f"{run_id}/{cell.cell.cell_id}"))
+
+
+def test_a_second_look_changes_nothing_for_a_number_without_new_repetitions(
+    policy: Policy,
+) -> None:
+    few = {"iops": GOOD["iops"][:3], "latency_p99": [1.0, 1.25, 0.9]}
+    base, new = a_run("base", GOOD | {"iops": GOOD["iops"][:3]}), a_run("new", few)
+    assert [r.verdict for r in decide(base, new, policy, NO_CARDS).rows] == ["PASS", "UNCLEAR"]
+    p99 = Measurement(
+        stream="reads", direction="read", metric="latency_p99", value=1.0, io_count=10
+    )
+    again = (replace(of_a_rerun(c, "more"), measurements=(p99,)) for c in new.cells)
+    looked = replace(new, cells=(*new.cells, *again))
+    found = decide(base, looked, policy, NO_CARDS, reruns=["more"])
+    assert [r.verdict for r in found.rows] == ["PASS", "UNCLEAR"]
+    assert [looks_of(looked, r.key) for r in found.rows] == [1, 2]
 
 
 values = st.lists(st.floats(0.0, 1e9), min_size=0, max_size=7)

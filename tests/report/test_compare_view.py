@@ -86,9 +86,9 @@ def test_a_reason_that_all_share_is_said_once() -> None:
     view = view_of([drive("a", repetitions=3), drive("b", repetitions=3, jitter=1)])
     for role in view.roles:
         for workload in role.workloads:
-            assert "3 repetitions cannot decide" in workload.common
+            assert "3 repetitions cannot show a difference" in workload.common
             said = [cell.reason for row in workload.rows for cell in row.cells]
-            assert not any("cannot decide" in reason for reason in said)
+            assert not any("cannot show" in reason for reason in said)
     assert "A has 3, B has 3" in view.decides
     assert any("must stay UNCLEAR" in doubt.text for doubt in view.doubts)
     assert view.reasons[0].startswith("16 UNCLEAR: 3 and 3 repetitions")

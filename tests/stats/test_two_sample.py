@@ -2,11 +2,12 @@
 
 from math import exp, inf, log, nan
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kvbench.stats.two_sample import compare, holm, more_repetitions, ratio_room
+from kvbench.stats.two_sample import Goal, compare, holm, more_repetitions, ratio_room
 
 numbers = st.floats(1e-6, 1e9)
 samples = st.lists(numbers, min_size=1, max_size=8)
@@ -132,9 +133,9 @@ def test_holm_only_raises_and_keeps_the_order(p: list[float]) -> None:
 
 
 def test_more_repetitions_grow_with_the_spread_and_shrink_with_the_distance() -> None:
-    limits = [log(1.05)]
-    quiet = more_repetitions([100, 101, 99], [101, 102, 100], limits, 0.01)
-    loud = more_repetitions([100, 108, 92], [101, 109, 93], limits, 0.01)
+    goals = [Goal(limits=(log(1.05),), chance=0.01)]
+    quiet = more_repetitions([100, 101, 99], [101, 102, 100], goals)
+    loud = more_repetitions([100, 108, 92], [101, 109, 93], goals)
     assert quiet is not None
     assert loud is not None
     assert 1 <= quiet < loud
@@ -142,10 +143,50 @@ def test_more_repetitions_grow_with_the_spread_and_shrink_with_the_distance() ->
 
 def test_a_shift_on_the_limit_is_never_decided() -> None:
     a, b = [100.0, 102.0, 98.0], [105.0, 107.1, 102.9]
-    assert more_repetitions(a, b, [log(1.05)], 0.05) is None
+    assert more_repetitions(a, b, [Goal(limits=(log(1.05),), chance=0.05)]) is None
+    assert more_repetitions(a, b, []) is None
 
 
 def test_at_least_as_many_repetitions_are_asked_for_as_the_number_of_tests_needs() -> None:
-    more = more_repetitions([100, 100.1, 99.9], [90, 90.1, 89.9], [log(1.05)], 0.05 / 100)
+    goal = Goal(limits=(0.0,), chance=0.05 / 100, beyond=log(0.95))
+    more = more_repetitions([100, 100.1, 99.9], [90, 90.1, 89.9], [goal])
     assert more is not None
     assert more >= 4
+
+
+def test_the_nearest_goal_is_what_is_asked_for() -> None:
+    a, b = [100.0, 108, 92, 101], [101.0, 109, 93, 100]
+    near, far = (Goal(limits=(log(1.1),), chance=chance) for chance in (0.05, 0.0005))
+    found = more_repetitions(a, b, [near])
+    assert found is not None
+    assert found == more_repetitions(a, b, [far, near])
+    further = more_repetitions(a, b, [far])
+    assert further is not None
+    assert further > 2 * found
+
+
+def test_a_side_that_stays_small_may_never_be_enough() -> None:
+    goal = [Goal(limits=(log(1.1),), chance=0.05)]
+    b = np.exp([-0.15, -0.08, -0.02, 0.02, 0.08, 0.15]).tolist()
+    both = more_repetitions(b, b, goal)
+    assert both is not None
+    assert both > 6
+    assert more_repetitions(b, b, goal, fixed_a=True) is None
+    alone = more_repetitions(3 * b, b, goal, fixed_a=True)
+    assert alone is not None
+    assert alone < both
+
+
+def test_so_many_more_repetitions_do_decide_mostly() -> None:
+    rng = np.random.default_rng(5)
+    goal = Goal(limits=(log(1.1),), chance=0.05)
+    a, b = np.exp(rng.normal(0, 0.1, (2, 8)))
+    b *= compare(b.tolist(), a.tolist(), 0.9).estimate  # no shift at all
+    more = more_repetitions(a.tolist(), b.tolist(), [goal])
+    assert more is not None
+    spread = np.sqrt((np.log(a).var(ddof=1) + np.log(b).var(ddof=1)) / 2)
+    decided = 0
+    for _ in range(100):
+        one, other = np.exp(rng.normal(0, spread, (2, 8 + more))).tolist()
+        decided += compare(one, other, 0.9).p_below(log(1.1)) <= 0.05
+    assert 65 <= decided <= 95
