@@ -1,6 +1,7 @@
 """What the verbs share in printing: one JSON document on stdout, advice on stderr."""
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
+
+from kvbench.errors import ExitCode
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +51,15 @@ def try_print(text: str) -> OSError | None:
     return None
 
 
+def code_after(code: ExitCode, failed: OSError | None) -> ExitCode:
+    """Return the code of a run, which also holds where its reader has gone: a pipe or a terminal.
+
+    A summary that is lost on the way, as on a full disk, is no success; the run's own trouble wins.
+    """
+    gone = failed is None or failed.errno in (errno.EPIPE, errno.EIO)
+    return code if gone or code != ExitCode.OK else ExitCode.ENVIRONMENT
+
+
 def forget_stdout() -> None:
     """Drop what stdout still holds, or Python would fail on it once more while it ends."""
     with suppress(OSError, ValueError):
@@ -68,6 +80,21 @@ def json_text(value: Any) -> str:  # noqa: ANN401 - any record that msgspec can 
 def advise(text: str) -> None:
     """Print advice to stderr, as one line of visible characters."""
     print(f"kvbench: {printable(text)}", file=sys.stderr)
+
+
+def advise_at_once(text: str) -> None:
+    """Print advice to stderr past Python's buffer, as a signal handler must.
+
+    The code that the signal interrupted may be in the midst of a write to stderr, and Python
+    refuses a second one into the same buffer.
+    """
+    try:
+        descriptor = sys.stderr.fileno()
+    except (OSError, ValueError):  # no stream of the system: nothing waits inside it
+        advise(text)
+        return
+    with suppress(OSError):
+        os.write(descriptor, f"kvbench: {printable(text)}\n".encode(errors="replace"))
 
 
 def tell_files(files: Sequence[Path], *, beside: bool = False) -> None:

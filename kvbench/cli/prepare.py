@@ -369,23 +369,25 @@ def _report(arguments: argparse.Namespace, preparation: Preparation, folder: Pat
     reported = reporting.read_and_measure(folder)
     files = reporting.write_files(reported)
     if arguments.json:
-        output.print_json(
-            {
-                "run_id": preparation.run_id,
-                "folder": str(folder),
-                "state": preparation.state,
-                "preparation": preparation,
-                "files": [str(path) for path in files],
-            }
-        )
+        answer = {
+            "run_id": preparation.run_id,
+            "folder": str(folder),
+            "state": preparation.state,
+            "preparation": preparation,
+            "files": [str(path) for path in files],
+        }
+        said = output.json_text(answer)
     else:
         shown = reported.view.preparation
-        for term, words in shown.facts if shown is not None else ():
-            print(f"{term:<14}{words}")
-        print(f"report        {files[0]}")
+        facts = shown.facts if shown is not None else ()
+        lines = [f"{term:<14}{words}" for term, words in facts]
+        said = "\n".join((*lines, f"report        {files[0]}"))
+    failed = output.try_print(said)
+    if failed is not None:
+        output.advise(f"standard output: {failed.strerror}; the report is {files[0]}")
     if reported.exit_code is not ExitCode.OK and not arguments.quiet:
         output.advise("the preparation did not come to its end: to have one, prepare again")
     if reported.exit_code is not ExitCode.OK:
         return int(reported.exit_code)
     settled = preparation.state == "steady" and preparation.coverage.proven
-    return int(ExitCode.OK if settled else ExitCode.INCONCLUSIVE)
+    return int(output.code_after(ExitCode.OK if settled else ExitCode.INCONCLUSIVE, failed))

@@ -1,7 +1,6 @@
 """``kvbench run``: guard, prepare, measure, report."""
 
 import argparse
-import errno
 import sys
 import threading
 from contextlib import ExitStack
@@ -219,13 +218,4 @@ def _report(arguments: argparse.Namespace, folder: Path) -> int:
     if not arguments.json and reported.run.end is not None and reported.run.end.end != "complete":
         output.advise(f"{reported.run.end.end}: {reported.run.end.reason}")
         output.advise(f"to measure the rest: kvbench run --resume {folder.name}")
-    return int(_code(reported.exit_code, failed))
-
-
-def _code(code: ExitCode, failed: OSError | None) -> ExitCode:
-    """Return the code of the run, also where its reader has gone: a pipe or a terminal that closed.
-
-    A summary that is lost on the way, as on a full disk, is no success; the run's own trouble wins.
-    """
-    gone = failed is None or failed.errno in (errno.EPIPE, errno.EIO)
-    return code if gone or code != ExitCode.OK else ExitCode.ENVIRONMENT
+    return int(output.code_after(reported.exit_code, failed))
