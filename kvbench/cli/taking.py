@@ -361,7 +361,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
         if stop.is_set():
             return
         stop.set()
-        output.advise(f"{signal.Signals(number).name}: ending what runs now")
+        output.advise_at_once(f"{signal.Signals(number).name}: ending what runs now")
 
     # What the caller ignores stays ignored: `nohup kvbench run` outlives its terminal.
     signals = [

@@ -4,6 +4,7 @@ import argparse
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kvbench.report.model import ReportView
 from kvbench.store import layout
 from kvbench.store.read import read_run
 from tests import direct_io
-from tests.cli.program import SMALL, needs_fio, started
+from tests.cli.program import ENVIRONMENT, SMALL, needs_fio, started
 from tests.cli.test_history import stored
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -91,3 +92,38 @@ def test_a_run_that_is_stopped_while_its_report_is_written_is_whole(tmp_path: Pa
     assert f"report  {Path('results') / run.name / layout.REPORT_FILE}" in said
     assert (run / layout.REPORT_FILE).read_text().endswith("</html>")
     assert not list(run.glob(".*"))
+
+
+WRITING = """
+import sys
+from kvbench.cli.output import Unbreakable
+from kvbench.cli.taking import stop_on_signals
+sys.stderr = Unbreakable(sys.stderr)
+with stop_on_signals() as stop:
+    while not stop.is_set():
+        print("progress " * 1000, file=sys.stderr)
+print("stopped in order")
+"""
+
+
+def test_a_signal_in_the_midst_of_a_write_to_stderr_stops_in_order() -> None:
+    environment = {name: text for name, text in ENVIRONMENT.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            process.stderr.read(1)  # it writes, and soon waits for the pipe to be read
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            said, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, said) == (0, "stopped in order\n"), errors[-500:]
+    assert "SIGTERM: ending what runs now" in errors
+    assert "Traceback" not in errors
