@@ -179,7 +179,7 @@ class Session:
         self._observer.cell_started(cell, self.stored + 1, len(self.plan.cells), self._left_s)
         guard.same_device(self._identity)
         decided, reason_not = self._curves.decided(cell)
-        self._writer.check_room(ROOM_BEFORE_BYTES)
+        self._writer.check_room(cell.cell_id, ROOM_BEFORE_BYTES)
         if self._journals and cell.writes:
             entry = journal.Begun(cell_id=cell.cell_id, boot_id=boot_id(), begin_s=time.monotonic())
             journal.append(self._writer.folder, entry)
@@ -369,7 +369,7 @@ def _run_cell(
     if result.end == "exited":
         # Before the logs are packed, which gives room back: fio writes its output to a full disk
         # without a word, and such a cell must not count as measured.
-        writer.check_room(ROOM_AFTER_BYTES)
+        writer.check_room(cell.cell_id, ROOM_AFTER_BYTES)
     after_trim: tuple[AfterTrim, ...] = ()
     if result.end == "exited" and result.exit_code == 0:
         after_trim = tuple(

@@ -53,7 +53,7 @@ def test_a_cell_whose_log_filled_the_disk_is_not_stored_and_is_measured_when_the
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = a_plan()
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError, match="cannot take cell 0002: No space left"):
         _run(plan, small_disk, monkeypatch, Filling(), Watcher())
     folder = small_disk / a_run_record(plan).run_id
     stored = frozenset(cell.record.cell.cell_id for cell in read_run(folder).cells)
@@ -77,7 +77,7 @@ def test_a_cell_does_not_begin_where_its_output_would_find_no_room(
 
 def test_looking_for_room_leaves_nothing(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, a_run_record())
-    writer.check_room(ROOM_AFTER_BYTES)
+    writer.check_room("0001", ROOM_AFTER_BYTES)
     assert not list((writer.folder / layout.CELLS_FOLDER).iterdir())
 
 

@@ -84,8 +84,8 @@ class RunWriter:
             raise _unwritable(folder, error) from error
         return cls(folder)
 
-    def check_room(self, size_bytes: int) -> None:
-        """Return when so much can still be stored, by doing it: free blocks may be out of reach.
+    def check_room(self, cell_id: str, size_bytes: int) -> None:
+        """Return when so much of a cell can be stored, by doing it: free blocks may be out of reach.
 
         Raises:
             StoreError: it cannot, or the folder cannot be written at all.
@@ -100,7 +100,7 @@ class RunWriter:
                 trial.unlink()
         except OSError as error:
             raise StoreError(
-                f"cannot take another cell: {error.strerror or error}",
+                f"cannot take cell {cell_id}: {error.strerror or error}",
                 where=str(self.folder),
                 hint="free space, then go on with --resume; finished cells are kept",
             ) from error
