@@ -85,7 +85,7 @@ class RunWriter:
         return cls(folder)
 
     def check_room(self, cell_id: str, size_bytes: int) -> None:
-        """Return when so much of a cell can be stored, by doing it: free blocks may be out of reach.
+        """Return when so much of a cell can be stored, by trying: free blocks may be out of reach.
 
         Raises:
             StoreError: it cannot, or the folder cannot be written at all.
