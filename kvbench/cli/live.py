@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from kvbench.cli.points import describe_point
 from kvbench.fio.launch import LiveCounters
 from kvbench.host.health_model import HealthSample
+from kvbench.host.model import ticks_between
 from kvbench.plan import Cell
 from kvbench.store.records import CellRecord
 from kvbench.units import MS_PER_S, format_bandwidth, format_clock, format_count, format_time
@@ -136,7 +137,7 @@ def drive_words(samples: Sequence[HealthSample]) -> str:
         before, after = counted
         ios = after.read_ios - before.read_ios + after.write_ios - before.write_ios
         ticks = [
-            later - earlier
+            ticks_between(earlier, later)
             for earlier, later in (
                 (before.read_ticks_ms, after.read_ticks_ms),
                 (before.write_ticks_ms, after.write_ticks_ms),

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+_TICKS_END_MS = 2**32  # with 256 requests in flight it is reached within 5 hours
+
 
 class DeviceCounters(Struct, frozen=True, kw_only=True):
     """/sys/block/*/stat of the device under the target, the fields that are used.
@@ -21,6 +23,11 @@ class DeviceCounters(Struct, frozen=True, kw_only=True):
     read_ticks_ms: int | None = None
     write_ticks_ms: int | None = None
     busy_ms: int | None = None  # with at least one request under way
+
+
+def ticks_between(first_ms: int, last_ms: int) -> int:
+    """Return by how much a counter of milliseconds rose; the kernel keeps 32 bits of each."""
+    return (last_ms - first_ms) % _TICKS_END_MS
 
 
 class Fact(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from kvbench.host.model import ticks_between
 from kvbench.measure.device import foreign_io, quick_ramp, with_ramp
 from kvbench.measure.evidence import Evidence, Merged, StreamRows
 from kvbench.measure.model import Finding, IoDirection, Measurement, StreamHistogram
@@ -249,9 +250,10 @@ def _below_s(
             None,
             f"the block layer made {per_io:.2g} requests of an I/O, so times do not compare",
         )
-    if last - first < TICKS_MS_MIN:
-        return None, f"the block layer counts milliseconds, and saw only {max(0, last - first)}"
-    return (last - first) / MS_PER_S / requests, ""
+    ticks = ticks_between(first, last)
+    if ticks < TICKS_MS_MIN:
+        return None, f"the block layer counts milliseconds, and saw only {ticks}"
+    return ticks / MS_PER_S / requests, ""
 
 
 def _seen(place: _Place, evidence: Evidence, merged: Merged) -> tuple[tuple[int, int] | None, str]:

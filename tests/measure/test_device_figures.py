@@ -88,3 +88,15 @@ def test_a_trim_moves_no_bytes_and_has_no_figures_of_the_device() -> None:
     found = numbers(given)
     assert found["iops"].direction == "trim"
     assert not [name for name in found if name.startswith("device_")]
+
+
+def test_the_times_of_the_block_layer_go_on_after_their_32_bits() -> None:
+    given = a_cell(100 * MIB)
+    record = given.record
+    assert record.before is not None
+    assert record.after is not None
+    before = structs.replace(record.before, read_ticks_ms=2**32 - 300)
+    after = structs.replace(record.after, read_ticks_ms=500)
+    wrapped = structs.replace(record, before=before, after=after)
+    found = numbers(structs.replace(given, record=wrapped))["device_latency_mean"]
+    assert found.value == pytest.approx(0.008)  # 800 ms over 100 requests
