@@ -40,9 +40,11 @@ class SmartExtended(Struct, frozen=True, kw_only=True):
 
 
 class LatencyMonitor(Struct, frozen=True, kw_only=True):
-    """Log page C3h: how many commands were slower than each of the drive's thresholds.
+    """Log page C3h: how many commands were slow, in buckets by the drive's thresholds.
 
-    The tuples run over the four active buckets, which the drive may empty by its own timer.
+    A bucket has the commands that took its threshold or more and less than the next one; quicker
+    ones than the first are not counted.  The tuples run over the four active buckets, which the
+    drive may empty by its own timer.
     """
 
     enabled: bool

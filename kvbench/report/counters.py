@@ -53,8 +53,8 @@ def counters_table(sessions: tuple[SessionHealth, ...]) -> tuple[PlainTable | No
     slow = list(_slow(before.latency_monitor, after.latency_monitor if after else None))
     zero = [name for name, _, first, last in told if first == last == 0]
     told += slow
-    if slow and not any(last for *_, last in slow):
-        zero.append(f"commands {slow[0][0].partition(' ')[2]}")
+    if slow and not any(last for *_, last in slow) and after and after.latency_monitor:
+        zero.append(f"commands of {after.latency_monitor.thresholds_ms[0]} ms or more")
     rows = tuple(_row(*one) for one in told if one[2:] != (0, 0))
     if not told:
         return None, []
@@ -78,16 +78,22 @@ def _fields(
 
 
 def _slow(before: LatencyMonitor | None, after: LatencyMonitor | None) -> Iterator[_Told]:
-    """Yield how many commands the drive itself found slow, by its thresholds."""
+    """Yield how many commands the drive itself found slow, by its thresholds.
+
+    A bucket counts what took its own threshold or more and less than that of the next; the last
+    one has no upper end (OCP Datacenter NVMe SSD, "Active Bucket Thresholds").
+    """
     if before is None or after is None or not after.enabled:
         return
+    ends = [f" to {end}" for end in after.thresholds_ms[1:]]
     for place, threshold in enumerate(after.thresholds_ms):
+        end = ends[place] if place < len(ends) else ""
         for kind in ("reads", "writes"):
             counts = getattr(before, kind), getattr(after, kind)
             if any(place >= len(count) for count in counts):
                 continue  # an archive that nobody here wrote
             first, last = counts[0][place], counts[1][place]
-            yield f"{kind} slower than {threshold} ms", "count", first, last
+            yield f"{kind} of {threshold}{end} ms{'' if end else ' or more'}", "count", first, last
 
 
 def _row(name: str, kind: str, first: int | None, last: int | None) -> tuple[str, ...]:

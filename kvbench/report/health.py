@@ -29,6 +29,12 @@ from kvbench.report.words import (
 from kvbench.units import format_size
 
 _BELOW, _ABOVE = "device_latency_mean", "host_latency_mean"
+_SIGNS = {  # of trouble, and what must have been watched to see them
+    "throttling": "smart",
+    "reset": "state",
+    "new media error": "smart",
+    "change of its link": "link_speed",
+}
 KERNEL_ROWS_MAX = 30
 _NO_CELL = "no repetition counts"  # then the cells say why
 _NAMES = {  # what is watched, and its name in a sentence
@@ -105,10 +111,12 @@ def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[
     if checks:
         seen = ", ".join(f"{name.replace('-', ' ')} ({count})" for name, count in checks.items())
         yield f"Cells were spoiled by the state of {where}, by cause: {seen}; see below."
-    elif last.drive and known_log:
+    elif last.drive and known_log and (signs := _watched_signs(run.unwatched)):
+        whole = len(signs) == len(_SIGNS)
+        listed = f"{', '.join(signs[:-1])} or {signs[-1]}" if len(signs) > 1 else signs[0]
         yield (
-            f"{where} stayed as it was in every cell: no throttling, reset, new media error or "
-            "change of its link was seen, and no trouble with it in the kernel log."
+            f"{where} {'stayed as it was in every cell' if whole else 'in every cell'}: no "
+            f"{listed} was seen, and no trouble with it in the kernel log."
         )
     elif known_log:
         yield f"The kernel log tells of no trouble with {where} in any cell."
@@ -119,6 +127,11 @@ def _watched(run: MeasuredRun, sessions: tuple[SessionHealth, ...]) -> Iterator[
             f"{sentence(between[0].text)}"
         )
     yield from _not_measured(_unknown(run, sessions))
+
+
+def _watched_signs(unwatched: Mapping[str, str]) -> list[str]:
+    """Return the signs of trouble that were looked for in every cell."""
+    return [words for words, needs in _SIGNS.items() if needs not in unwatched]
 
 
 def _unknown(run: MeasuredRun, sessions: Iterable[SessionHealth]) -> dict[str, str]:

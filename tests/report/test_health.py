@@ -142,13 +142,31 @@ def test_counters_are_shown_before_and_after_and_zeroes_in_a_sentence() -> None:
     assert rows["temperature"] == ("45 C", "61 C", "+16 C")
     assert rows["media errors"] == ("0", "2", "+2")
     assert rows["power cycles"] == ("44", "44", "none")
-    assert rows["reads slower than 5 ms"] == ("1", "4", "+3")
+    first, second = monitor.thresholds_ms[:2]
+    assert rows[f"reads of {first} to {second} ms"] == ("1", "4", "+3")
     assert rows["soft ECC errors"] == ("7", "7", "none")
     assert "link retrainings" not in rows
     assert "throttling events" not in rows
     (zero,) = [words for words in found.words if words.startswith("Zero before and after")]
     assert "throttling events" in zero
     assert "media errors" not in zero
+
+
+def test_what_was_not_watched_is_not_told_to_have_stayed() -> None:
+    drive = session(told(), told())
+    whole = shown(a_run(drive)).words[0]
+    assert whole == (
+        "nvme0n1 stayed as it was in every cell: no throttling, reset, new media error or change "
+        "of its link was seen, and no trouble with it in the kernel log."
+    )
+    part = shown(a_run(drive, unwatched={"smart": "nvme-cli is not installed"})).words[0]
+    assert part == (
+        "nvme0n1 in every cell: no reset or change of its link was seen, and no trouble with it "
+        "in the kernel log."
+    )
+    blind = dict.fromkeys(("smart", "state", "link_speed"), NOT_A_DRIVE)
+    none = shown(a_run(drive, unwatched=blind)).words[0]
+    assert none == "The kernel log tells of no trouble with nvme0n1 in any cell."
 
 
 def test_a_drive_that_went_away_keeps_what_it_told_before() -> None:
