@@ -16,7 +16,7 @@ from kvbench.store.layout import STAMPS_FOLDER, fit_label
 from kvbench.store.preparation import Binding, Preparation
 from kvbench.store.read import read_record
 from kvbench.store.redact import PREFIX, hidden_serial, hidden_wwid
-from kvbench.store.write import write_derived
+from kvbench.store.write import sync, write_derived
 
 
 def stamp_path(results: Path, binding: Binding) -> Path:
@@ -40,6 +40,9 @@ def save_stamp(results: Path, preparation: Preparation) -> Path:
 def drop_stamp(results: Path, binding: Binding) -> None:
     """Forget what is known of a device, redacted or not, before it is changed.
 
+    It is gone from the disk when this returns: after a loss of power during the fill that follows
+    no old stamp may say what the device was.
+
     Raises:
         StoreError: the stamp cannot be removed, or its folder could not hold a new one.
     """
@@ -47,6 +50,7 @@ def drop_stamp(results: Path, binding: Binding) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
+            sync(path.parent)
         except OSError as error:
             raise StoreError(
                 f"no record of the device can be kept here: {error.strerror}", where=str(path)

@@ -43,7 +43,7 @@ class RunWriter:
             folder.mkdir()
             (folder / layout.CELLS_FOLDER).mkdir()
             _write(folder / layout.RUN_FILE, _encode(record))
-            _sync(results)  # or a loss of power takes the run as a whole, cells and all
+            sync(results)  # or a loss of power takes the run as a whole, cells and all
         except FileExistsError:
             raise StoreError(
                 "this run exists already", where=str(folder), hint="give another --label"
@@ -133,12 +133,12 @@ class RunWriter:
         try:
             _write(temporary / layout.CELL_FILE, _encode(record))
             for path in temporary.iterdir():
-                _sync(path)
-            _sync(temporary)
+                sync(path)
+            sync(temporary)
             if os.path.lexists(final):
                 _set_aside(final)
             temporary.rename(final)
-            _sync(cells)
+            sync(cells)
         except OSError as error:
             raise _unwritable(final, error) from error
         return final
@@ -231,15 +231,16 @@ def _write(path: Path, data: bytes) -> None:
     try:
         with temporary.open("xb") as file:
             file.write(data)
-        _sync(temporary)
+        sync(temporary)
         temporary.rename(path)
     except OSError:
         temporary.unlink(missing_ok=True)  # on a full disk it would take what is left
         raise
-    _sync(path.parent)
+    sync(path.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Return when a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -224,6 +224,20 @@ def test_a_stamp_is_found_by_what_binds_it_and_not_by_another_drive(tmp_path: Pa
     drop_stamp(tmp_path, DRIVE)
 
 
+def test_a_stamp_that_is_dropped_is_gone_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save_stamp(tmp_path, stamp())
+    synced: list[tuple[str, bool]] = []
+
+    def note(descriptor: int) -> None:
+        synced.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    drop_stamp(tmp_path, DRIVE)
+    assert (str(path.parent), False) in synced
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', "\xff"])
 def test_a_stamp_that_is_damaged_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = save_stamp(tmp_path, stamp())
