@@ -31,6 +31,7 @@ from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, UsageError
 from kvbench.fio.cell_limits import refuse_unfit_plan
 from kvbench.fio.probe import FioTool, find_fio
 from kvbench.host import guard, lease, probe
+from kvbench.host.boot import boot_id
 from kvbench.host.model import Identity
 from kvbench.plan import Plan
 from kvbench.session import write_left_trimmed
@@ -152,7 +153,7 @@ def _go_on(arguments: argparse.Namespace, archive: RunArchive, held: ExitStack) 
             where=arguments.resume,
             hint="measure anew",
         )
-    identity = guard.found_again(identity)
+    identity = guard.found_again(identity, same_boot=archive.record.boot_id == boot_id())
     _check_unchanged(archive.record, identity)
     enter(plan, identity, arguments, held)
     stop = held.enter_context(stop_on_signals())

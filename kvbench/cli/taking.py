@@ -25,6 +25,7 @@ from kvbench.compare.aspects import fingerprint
 from kvbench.errors import EnvironmentMissing, Interrupted, Refused, StoreError, UsageError
 from kvbench.fio.probe import FioTool, check_engine, engines_fact
 from kvbench.host import guard, lease, probe
+from kvbench.host.boot import boot_id
 from kvbench.host.model import Identity, Written
 from kvbench.host.samples import is_empty, read_blocks, sample_offsets
 from kvbench.plan import Plan, huge_pages_needed
@@ -335,6 +336,7 @@ def record_of(
         fio_version=tool.version_text,
         pairing=pairing,
         condition=condition,
+        boot_id=boot_id(),
     )
     if _hides(arguments):
         record = redact(record, platform.node())

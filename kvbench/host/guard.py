@@ -144,15 +144,28 @@ def same_device(identity: Identity, machine: Machine = MACHINE) -> None:
             )
 
 
-def found_again(stored: Identity, machine: Machine = MACHINE) -> Identity:
+def found_again(stored: Identity, machine: Machine = MACHINE, *, same_boot: bool) -> Identity:
     """Return the target of an earlier run as it is now, perhaps after a reboot.
 
     The kernel numbers its devices anew at every boot.  What tells a serial and a world-wide name
-    is known by these; a file, and a device that tells less, must be unchanged in everything.
+    is known by these; a file, and a device that tells less, must be unchanged in everything.  What
+    tells neither is known within one boot only: later another disk may have got its numbers.
+
+    Args:
+        stored: the target as the run has it.
+        machine: where to look.
+        same_boot: whether the machine is known not to have been booted since.
 
     Raises:
-        Refused: the name leads nowhere, or to something else.
+        Refused: the name leads nowhere, or to something else, or nobody can tell.
     """
+    if stored.kind == "block" and not same_boot and not _is_named(stored):
+        raise Refused(
+            "tells neither a serial nor a world-wide name, and it is not known to be the same boot "
+            "of this machine: nobody can tell whether it is the drive of this run",
+            where=stored.path,
+            hint="start a new run",
+        )
     if stored.kind != "block" or stored.serial is None or stored.wwid is None:
         same_device(stored, machine)
         return stored
@@ -168,6 +181,12 @@ def found_again(stored: Identity, machine: Machine = MACHINE) -> Identity:
             hint="names such as /dev/nvme0n1 may change at a reboot; those in /dev/disk/by-id stay",
         )
     return now
+
+
+def _is_named(identity: Identity) -> bool:
+    """Return whether a device tells anything that no other one tells."""
+    named = identity.wwid is not None and not identity.wwid.startswith(("nsid ", "partition "))
+    return identity.serial is not None or named
 
 
 def _changes(before: Identity, now: Identity, besides: frozenset[str]) -> str:

@@ -65,6 +65,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     pairing: Pairing | None = None
     fingerprint: str = ""  # of what must not differ between runs (``compare.aspects``)
     condition: Condition | None = None  # of a block device: whether its preparation still holds
+    boot_id: str = ""  # the boot that it began in; "" where nobody kept it, or it is redacted
 
 
 class AfterTrim(Struct, frozen=True, kw_only=True):

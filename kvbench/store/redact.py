@@ -83,6 +83,7 @@ def redact(record: RunRecord, host_name: str) -> RunRecord:
             run_id=clean(record.condition.run_id),
         ),
         pairing=pairing and replace(pairing, between=clean(pairing.between)),
+        boot_id="",
     )
 
 

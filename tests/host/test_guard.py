@@ -520,7 +520,7 @@ def test_after_a_reboot_a_drive_is_found_again_by_serial_and_namespace(
     machine.sysfs("nvme1n1", "diskseq", "9\n")
     machine.at("/dev/disk/by-id/drive-a").unlink()
     machine.link("/dev/disk/by-id/drive-a", "/dev/nvme1n1")
-    now = guard.found_again(stored, machine)
+    now = guard.found_again(stored, machine, same_boot=False)
     assert (now.real_path, now.device_number, now.diskseq) == ("/dev/nvme1n1", "259:5", "9")
     with pytest.raises(Refused, match="diskseq"):
         guard.same_device(stored, machine)
@@ -531,24 +531,49 @@ def test_after_a_reboot_another_drive_under_the_name_is_refused(machine: FakeMac
     stored = guard.check_readable(path, machine)
     machine.sysfs("nvme0n1", "device/serial", "B\n")
     with pytest.raises(Refused, match="serial was A, is B"):
-        guard.found_again(stored, machine)
+        guard.found_again(stored, machine, same_boot=False)
     machine.sysfs("nvme0n1", "device/serial", "A\n")
     machine.sysfs("nvme0n1", "nsid", "2\n")
     with pytest.raises(Refused, match="nsid 2"):
-        guard.found_again(stored, machine)
+        guard.found_again(stored, machine, same_boot=False)
     machine.at(path).unlink()
     with pytest.raises(Refused, match="has gone"):
-        guard.found_again(stored, machine)
+        guard.found_again(stored, machine, same_boot=False)
 
 
-def test_after_a_reboot_a_disk_that_tells_no_serial_must_be_unchanged(
+def test_a_disk_that_tells_no_name_is_known_within_one_boot_while_it_is_unchanged(
     machine: FakeMachine, disk: str
 ) -> None:
     stored = guard.check_readable(disk, machine)
-    assert guard.found_again(stored, machine) == stored
+    assert guard.found_again(stored, machine, same_boot=True) == stored
+    with pytest.raises(Refused, match="nobody can tell whether it is the drive") as refused:
+        guard.found_again(stored, machine, same_boot=False)
+    assert refused.value.exit_code == ExitCode.REFUSED
+    machine.sysfs("sda", "nsid", "1\n")
+    numbered = guard.check_readable(disk, machine)
+    with pytest.raises(Refused, match="nobody can tell whether it is the drive"):
+        guard.found_again(numbered, machine, same_boot=False)
     machine.sysfs("sda", "diskseq", "4\n")
     with pytest.raises(Refused, match="diskseq was 3, is 4"):
-        guard.found_again(stored, machine)
+        guard.found_again(numbered, machine, same_boot=True)
+
+
+def test_after_a_reboot_a_disk_with_a_serial_alone_must_be_unchanged(
+    machine: FakeMachine, disk: str
+) -> None:
+    machine.sysfs("sda", "device/serial", "A\n")
+    stored = guard.check_readable(disk, machine)
+    assert guard.found_again(stored, machine, same_boot=False) == stored
+    machine.sysfs("sda", "diskseq", "4\n")
+    with pytest.raises(Refused, match="diskseq was 3, is 4"):
+        guard.found_again(stored, machine, same_boot=False)
+
+
+def test_after_a_reboot_a_file_is_known_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "target"
+    path.write_bytes(b"x" * 4096)
+    stored = guard.check_readable(str(path))
+    assert guard.found_again(stored, same_boot=False) == stored
 
 
 def test_a_device_that_changed_identity_is_refused(machine: FakeMachine, disk: str) -> None:
