@@ -37,6 +37,7 @@ class Tried(Struct, frozen=True, kw_only=True):
     answer: _Answer
     words: str
     doubts: tuple[str, ...]
+    spoiled: bool = False  # its cell does not count
 
 
 def curve_key(cell: Cell) -> CurveKey:
@@ -93,7 +94,8 @@ def try_of(measured: MeasuredCell, load: Load) -> Tried:
             answer, words = "fail", f"{name} was {format_time(found.value)}"
         else:
             answer, words = "pass", ""
-    return Tried(rate_iops=rate, answer=answer, words=words, doubts=doubts)
+    spoiled = measured.outcome not in _COUNTS
+    return Tried(rate_iops=rate, answer=answer, words=words, doubts=doubts, spoiled=spoiled)
 
 
 def with_usable(cells: Sequence[MeasuredCell], plan: Plan) -> tuple[MeasuredCell, ...]:
@@ -127,6 +129,7 @@ def _usable(
     passed = [t for t in below if t.answer == "pass"]
     best = passed[-1] if passed else None
     reason = "" if best else _why_none(tried, failed)
+    doubts = () if best is None else (*best.doubts, *_unseen(tried, best))
     top = _find(peak, "iops")
     for metric in ("usable_iops", "usable_share"):
         value = None if best is None else best.rate_iops
@@ -139,8 +142,19 @@ def _usable(
             value=value,
             io_count=top.io_count if top is not None else 0,
             reason=reason if best is None else "",
-            doubts=best.doubts if best is not None else (),
+            doubts=doubts,
         )
+
+
+def _unseen(tried: Sequence[Tried], best: Tried) -> Iterable[str]:
+    """Doubt a usable rate below which one was tried in a cell that does not count.
+
+    A lower rate that has too few I/Os is none: that it would fail alone is not to be expected.
+    """
+    lost = [t for t in tried if t.spoiled and t.rate_iops < best.rate_iops]
+    if lost:
+        rates = ", ".join(f"{format_count(t.rate_iops)}/s" for t in lost)
+        yield f"below the usable rate it is not known whether the tail kept its limit at {rates}"
 
 
 def _why_none(tried: Sequence[Tried], failed: Tried | None) -> str:

@@ -201,9 +201,22 @@ def test_an_open_loop_that_does_not_count_teaches_nothing() -> None:
         outcome=lambda c: "invalid" if c.load == CellLoad(kind="share", percent=70) else "valid",
     )
     assert usable(cells)["usable_iops"].value == 50_000
+    assert usable(cells)["usable_iops"].doubts == ()
     seventy = next(c for c in cells if c.cell.parameters["load"] == "70 %")
     assert try_of(seventy, a_load()).answer == "unknown"
     assert try_of(seventy, a_load()).words == "its cell is invalid"
+
+
+def test_a_rate_of_a_spoiled_cell_below_the_usable_one_is_a_doubt() -> None:
+    cells = curve(
+        breaks_at(80_000),
+        a_load(0),
+        outcome=lambda c: "invalid" if c.load == CellLoad(kind="share", percent=50) else "valid",
+    )
+    found = usable(cells)["usable_iops"]
+    assert found.value == 70_000
+    (doubt,) = found.doubts
+    assert doubt.endswith("not known whether the tail kept its limit at 50.0k/s")
 
 
 def test_a_tail_beyond_what_fio_sees_is_a_failure() -> None:
