@@ -187,20 +187,21 @@ class Session:
             journal.append(
                 self._writer.folder, journal.Trimmed(cell_id=cell.cell_id, written=False)
             )
-        record = _run_cell(
-            decided,
-            not_run=reason_not,
-            tool=self._tool,
-            identity=self._identity,
-            device=self._device,
-            watch=self._watch,
-            writer=self._writer,
-            observer=self._observer,
-            stop=self._stop,
-            now=self._now,
-        )
-        self._done.add(cell.cell_id)
-        self._write_again(record)
+        with _told_of_trims(cell):
+            record = _run_cell(
+                decided,
+                not_run=reason_not,
+                tool=self._tool,
+                identity=self._identity,
+                device=self._device,
+                watch=self._watch,
+                writer=self._writer,
+                observer=self._observer,
+                stop=self._stop,
+                now=self._now,
+            )
+            self._done.add(cell.cell_id)
+            self._write_again(record)
         self._curves.add(record)
         self._left_s -= cell.expected_s
         self._observer.cell_stored(cell, record)
@@ -221,13 +222,21 @@ class Session:
         cell, folder = record.cell, self._writer.folder
         if not cell.trims or record.survivors:  # while fio goes on trimming nothing can be mended
             return
-        try:
-            _write_again(cell, record, self._identity, self.plan, tool=self._tool, folder=folder)
-        except KvbenchError as error:
-            raise type(error)(
-                f"{error.message}; {_left_words(cell)}", where=error.where, hint=error.hint
-            ) from error
+        _write_again(cell, record, self._identity, self.plan, tool=self._tool, folder=folder)
         journal.append(folder, journal.Trimmed(cell_id=cell.cell_id, written=True))
+
+
+@contextmanager
+def _told_of_trims(cell: Cell) -> Iterator[None]:
+    """Say with an error that ends a run what a cell that trims has left behind."""
+    try:
+        yield
+    except KvbenchError as error:
+        if not cell.trims:
+            raise
+        raise type(error)(
+            f"{error.message}; {_left_words(cell)}", where=error.where, hint=error.hint
+        ) from error
 
 
 def _left_words(cell: Cell) -> str:
