@@ -102,7 +102,9 @@ def make(path: Path, size_bytes: int) -> None:
             free = shutil.disk_usage(folder).free + size_there(path)
             if free < size_bytes + _SPARE_BYTES:
                 raise _no_space(path, size_bytes, free)
-            path.unlink(missing_ok=True)
+            if path.exists():
+                shutil.rmtree(_fill_folder(path, path.stat().st_ino), ignore_errors=True)
+                path.unlink()
             _make_held(path, size_bytes)
     except OSError as error:
         raise StoreError(
@@ -201,7 +203,6 @@ def fill(
         EnvironmentMissing: fio could not; the message is fio's own.
         Interrupted: ``stop`` was set.
     """
-    # Named after the file, which the caller holds: what a killed fill left is found and removed.
     path = Path(identity.real_path)
     escape_path(str(path))
     with lease.opened(identity) as name:
@@ -211,8 +212,13 @@ def fill(
             size_bytes,
             tool=tool,
             stop=stop,
-            folder=folder or path.parent / f".kvbench-fill-{identity.inode}",
+            folder=folder or _fill_folder(path, identity.inode),
         )
+
+
+def _fill_folder(path: Path, inode: int) -> Path:
+    """Name it after the file, which is held: what a killed fill left is found and removed."""
+    return path.parent / f".kvbench-fill-{inode}"
 
 
 def write_all(

@@ -162,6 +162,14 @@ def test_a_target_whose_record_is_empty_is_known_by_its_mark_and_a_copy_is_not(
     assert not target.is_own(path)
 
 
+def test_what_a_killed_fill_left_goes_with_its_file(tmp_path: Path) -> None:
+    path = target.default_path(tmp_path)
+    target.make(path, MIB)
+    (tmp_path / f".kvbench-fill-{path.stat().st_ino}").mkdir()
+    target.make(path, 2 * MIB)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["target.dat", "target.json"]
+
+
 def test_an_empty_file_of_its_own_counts_as_not_there(tmp_path: Path) -> None:
     path = target.default_path(tmp_path)
     target.make(path, MIB)
