@@ -1,11 +1,13 @@
 """Runs of one drive in the order of time -> its history, with the changes that a gate calls.  Pure.
 
 Each run is held against the latest earlier run that it may be held against; only what the gate
-calls WORSE, or better beyond the margin, is a change.  A run that may be held against no earlier
-one begins a line of its own, and says why.
+calls WORSE or MISSING, or better beyond the margin, is a change.  So that no small steps add up
+unseen, each number is also held against the run in which it last changed, or the first of its
+line.  A run that is held against two has half the error for each.  A run that may be held against
+no earlier one begins a line of its own, and says why.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -24,6 +26,13 @@ from kvbench.metrics import METRICS
 from kvbench.store.preparation import Condition
 from kvbench.store.records import RunRecord
 from kvbench.workload.schema import Evidence, Role
+
+Called = Literal["WORSE", "BETTER", "MISSING", ""]
+_Rows = dict[str, GateRow]
+NOT_THERE = Sample(
+    values=(), median=None, low=None, high=None, interval="none", n=0, io_count=0, excluded=0,
+    censored=False, reason="not in this run", doubts=(),
+)  # fmt: skip
 
 
 class HistoryRun(Struct, frozen=True, kw_only=True):
@@ -48,6 +57,8 @@ class HistoryPoint(Struct, frozen=True, kw_only=True):
 
     ``run`` is the run's place.  ``change`` is against the number in run ``against``, both None
     where there is nothing to hold it against.  ``called`` is set where the gate calls a change.
+    Where it calls one only against the run in which the number last changed, or the first of the
+    line, ``since`` is that run and ``change`` is against it.
     """
 
     run: int
@@ -55,7 +66,8 @@ class HistoryPoint(Struct, frozen=True, kw_only=True):
     against: int | None
     verdict: RowVerdict | None
     change: Change | None
-    called: Literal["WORSE", "BETTER", ""]
+    called: Called
+    since: int | None = None
 
 
 class HistorySeries(Struct, frozen=True, kw_only=True):
@@ -101,11 +113,26 @@ def history_of(
     """
     free = replace(policy, require=())
     told: list[HistoryRun] = []
-    rows: list[dict[str, GateRow]] = []
+    rows: list[_Rows] = []
+    since: list[dict[str, tuple[int, GateRow]]] = []
+    anchors: list[dict[str, int]] = []  # of each run: where each number last changed
     for place, (run, side) in enumerate(zip(runs, sides_of(runs), strict=True)):
         against, apart = _earlier(runs, place, free)
-        gate = None if against is None else decide(runs[against], run, free, Judgement())
-        rows.append({} if gate is None else {_name(row.key): row for row in gate.rows})
+        known = {} if against is None else anchors[against]
+        held = _comparable(runs, place, {*known.values()} - {against}, free)
+        strict = replace(free, confidence=1 - free.chance / 2) if held else free
+        gate = None if against is None else decide(runs[against], run, strict, Judgement())
+        mine = {} if gate is None else {_name(row.key): row for row in gate.rows}
+        crept = {}
+        for anchor in sorted(held):
+            for row in decide(runs[anchor], run, strict, Judgement()).rows:
+                name = _name(row.key)
+                here = known.get(name) == anchor and not _called(mine.get(name), free)
+                if here and _called(row, free) in ("WORSE", "BETTER"):
+                    crept[name] = (anchor, row)
+        anchors.append(_moved(run, place, known, mine, crept, free))
+        rows.append(mine)
+        since.append(crept)
         told.append(
             HistoryRun(
                 side=side,
@@ -121,7 +148,7 @@ def history_of(
         device=device_of(runs[-1].record),
         serial=serial,
         runs=tuple(told),
-        series=tuple(_series(runs, told, rows, free)),
+        series=tuple(_series(runs, told, rows, since, free)),
         left_out=tuple(left_out),
         confidence=policy.confidence,
         policy=policy.name,
@@ -145,10 +172,51 @@ def _earlier(runs: Sequence[MeasuredRun], place: int, policy: Policy) -> tuple[i
     return None, apart
 
 
+def _comparable(
+    runs: Sequence[MeasuredRun], place: int, earlier: Collection[int], policy: Policy
+) -> set[int]:
+    """Return those of the ``earlier`` runs that the run may be held against."""
+    return {
+        one
+        for one in earlier
+        if not blocked(tuple(differences([runs[one].record, runs[place].record], policy)), 1)
+    }
+
+
+def _moved(
+    run: MeasuredRun,
+    place: int,
+    known: Mapping[str, int],
+    rows: Mapping[str, GateRow],
+    crept: Collection[str],
+    policy: Policy,
+) -> dict[str, int]:
+    """Return where each number last changed, now that this run is known too."""
+    moved = dict(known)
+    for paired in pair([run], policy):
+        name = _name(paired.key)
+        if not paired.wanted or not any(s and s.values for s in paired.samples):
+            continue
+        if name not in known or name in crept or _called(rows.get(name), policy):
+            moved[name] = place
+    return moved
+
+
+def _called(row: GateRow | None, policy: Policy) -> Called:
+    if row is None:
+        return ""
+    if row.verdict == "MISSING" and policy.missing == "fail":
+        return "MISSING"
+    if row.verdict == "WORSE":
+        return "WORSE"
+    return "BETTER" if row.improved else ""
+
+
 def _series(
     runs: Sequence[MeasuredRun],
     told: Sequence[HistoryRun],
     rows: Sequence[Mapping[str, GateRow]],
+    since: Sequence[Mapping[str, tuple[int, GateRow]]],
     policy: Policy,
 ) -> Iterator[HistorySeries]:
     for paired in pair(runs, policy):
@@ -156,9 +224,16 @@ def _series(
             continue
         name = _name(paired.key)
         points = tuple(
-            _point(place, sample, told[place].against, rows[place].get(name))
+            _point(
+                place,
+                sample or NOT_THERE,
+                told[place].against,
+                rows[place].get(name),
+                since[place].get(name),
+                policy,
+            )
             for place, sample in enumerate(paired.samples)
-            if sample is not None
+            if sample is not None or _called(rows[place].get(name), policy) == "MISSING"
         )
         if any(point.sample.values for point in points):
             yield HistorySeries(
@@ -170,19 +245,23 @@ def _series(
             )
 
 
-def _point(place: int, sample: Sample, against: int | None, row: GateRow | None) -> HistoryPoint:
-    called: Literal["WORSE", "BETTER", ""] = ""
-    if row is not None and row.verdict == "WORSE":
-        called = "WORSE"
-    elif row is not None and row.improved:
-        called = "BETTER"
+def _point(
+    place: int,
+    sample: Sample,
+    against: int | None,
+    row: GateRow | None,
+    since: tuple[int, GateRow] | None,
+    policy: Policy,
+) -> HistoryPoint:
+    anchor, shown = (None, row) if since is None else since
     return HistoryPoint(
         run=place,
         sample=sample,
         against=None if row is None or row.baseline is None else against,
         verdict=None if row is None else row.verdict,
-        change=None if row is None else row.change,
-        called=called,
+        change=None if shown is None else shown.change,
+        called=_called(shown, policy),
+        since=anchor,
     )
 
 

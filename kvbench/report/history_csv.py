@@ -10,7 +10,7 @@ from kvbench.gate.history import History
 COLUMNS = (
     *("workload", "role", "evidence", "parameters", "stream", "direction", "metric", "unit"),
     *("run", "run_id", "created_at", "firmware", "value", "low", "high", "interval", "n"),
-    *("excluded", "against", "verdict", "called", "change", "estimate", "estimate_low"),
+    *("excluded", "against", "verdict", "called", "since", "change", "estimate", "estimate_low"),
     *("estimate_high", "p", "margin", "reason", "doubts"),
 )
 
@@ -52,7 +52,9 @@ def to_csv(history: History) -> str:
                     *(_number(sample.median), _number(sample.low), _number(sample.high)),
                     *(sample.interval, sample.n, sample.excluded),
                     "" if point.against is None else point.against + 1,
-                    *(point.verdict or "", point.called, kind, *estimates),
+                    *(point.verdict or "", point.called),
+                    "" if point.since is None else point.since + 1,
+                    *(kind, *estimates),
                     sample.reason or (change.reason if change is not None else ""),
                     "; ".join(sample.doubts),
                 )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from kvbench.report.model import Level
 
-Called = Literal["WORSE", "BETTER", ""]
+Called = Literal["WORSE", "BETTER", "MISSING", ""]
 
 
 class TrendPoint(Struct, frozen=True, kw_only=True):

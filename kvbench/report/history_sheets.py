@@ -52,7 +52,7 @@ def of_history(history: History, verdict: str) -> list[Sheet]:
 def _columns(unit: str) -> Iterator[SheetColumn]:
     yield from texts(*NUMBER, "evidence", "run", "run id", "started", "firmware")
     yield from sample_columns("value", unit)
-    yield from texts("against", "called")
+    yield from texts("against", "called", "since")
     yield from change_columns("", unit)
 
 
@@ -67,7 +67,7 @@ def _point(history: History, series: HistorySeries, point: HistoryPoint) -> tupl
 def _measured(point: HistoryPoint) -> tuple[Plain, ...]:
     return (
         *sample_values(point.sample),
-        *(_from_one(point.against), point.called),
+        *(_from_one(point.against), point.called, _from_one(point.since)),
         *change_values(point.change),
     )
 

@@ -142,7 +142,7 @@ def _called_by_run(history: History) -> Iterator[str]:
 
 def _state(history: History) -> Level:
     called = {point.called for series in history.series for point in series.points}
-    if "WORSE" in called:
+    if called & {"WORSE", "MISSING"}:
         return "bad"
     whole = all(run.against is not None for run in history.runs[1:])
     return "note" if whole and len(history.runs) > 1 and history.series else "doubt"
@@ -195,16 +195,23 @@ def _changes(
             for point in one.points
             if point.run == place and point.called
         ]
-        against = history.runs[place].against
-        if found and against is not None:
-            found.sort(key=lambda pair: (pair[0].called == "BETTER", -_size(pair[0].change)))
+        found.sort(key=lambda pair: (pair[0].called == "BETTER", -_size(pair[0].change)))
+        for against in sorted({_held(history, point) for point, _ in found}, reverse=True):
+            mine = [pair for pair in found if _held(history, pair[0]) == against]
+            ends = [f"run {end + 1} ({_firmware(history.runs[end])})" for end in (against, place)]
+            steps = ", in steps that are no change each" if mine[0][0].since is not None else ""
             yield ChangePair(
-                where=" to ".join(
-                    f"run {end + 1} ({_firmware(history.runs[end])})" for end in (against, place)
-                ),
-                counts=_counted([point.called for point, _ in found]),
-                rows=tuple(_change_row(one, point, ids[id(one)]) for point, one in found),
+                where=" to ".join(ends) + steps,
+                counts=_counted([point.called for point, _ in mine]),
+                rows=tuple(_change_row(one, point, ids[id(one)]) for point, one in mine),
             )
+
+
+def _held(history: History, point: HistoryPoint) -> int:
+    """Return the place of the run against which a change was called."""
+    if point.since is not None:
+        return point.since
+    return history.runs[point.run].against or 0
 
 
 def _size(change: Change | None) -> float:
@@ -215,7 +222,8 @@ def _size(change: Change | None) -> float:
 
 
 def _change_row(series: HistorySeries, point: HistoryPoint, figure_id: str) -> ChangeRow:
-    before = next((p for p in series.points if p.run == point.against), None)
+    held = point.against if point.since is None else point.since
+    before = next((p for p in series.points if p.run == held), None)
     new, _, _ = value_words(point.sample, series.key.metric, series.unit)
     old, _, _ = value_words(before.sample if before else None, series.key.metric, series.unit)
     return ChangeRow(
@@ -230,7 +238,9 @@ def _change_row(series: HistorySeries, point: HistoryPoint, figure_id: str) -> C
 
 def _counted(called: Sequence[str]) -> str:
     return ", ".join(
-        f"{called.count(word)} {word.lower()}" for word in ("WORSE", "BETTER") if word in called
+        f"{called.count(word)} {word.lower()}"
+        for word in ("WORSE", "MISSING", "BETTER")
+        if word in called
     )
 
 
@@ -309,7 +319,8 @@ def _in_room(points: Sequence[HistoryPoint], rows: int) -> list[HistoryPoint]:
         return list(points)
     called = [point for point in points if point.called][-((rows - 2) // 2) :]
     kept = {point.run for point in (points[0], points[-1], *called)}
-    kept |= {point.against for point in called if point.against is not None}
+    held = (point.against if point.since is None else point.since for point in called)
+    kept |= {place for place in held if place is not None}
     for point in reversed(points):
         if len(kept) == rows:
             break
@@ -321,8 +332,8 @@ def _value(history: History, series: HistorySeries, point: HistoryPoint) -> Valu
     value, spread, count = value_words(point.sample, series.key.metric, series.unit)
     verdict = ""
     if point.verdict is not None and point.against is not None:
-        word = "BETTER" if point.called == "BETTER" else point.verdict
-        verdict = f"{word} against run {point.against + 1}"
+        held = point.against if point.since is None else point.since
+        verdict = f"{point.called or point.verdict} against run {held + 1}"
     return ValueRow(
         number=point.run + 1,
         firmware=_firmware(history.runs[point.run]),
@@ -341,6 +352,8 @@ def _says(history: History, series: HistorySeries, point: HistoryPoint) -> str:
     detail = ", ".join(part for part in (spread, count) if part)
     run = f"run {point.run + 1} {_firmware(history.runs[point.run])}".rstrip()
     called = f"\n{point.called} {_change(series, point)}" if point.called else ""
+    if point.since is not None:
+        called += f" since run {point.since + 1}"
     return f"{run}\n{value} ({detail}){called}"
 
 
@@ -424,18 +437,22 @@ def _method(history: History) -> tuple[tuple[str, str], ...]:
             "Each run is held against the latest earlier run that does not differ in what the "
             f"policy {short(history.policy)} says must not differ: drive, namespace, format, link, "
             "preparation, plan, fio, kernel. Only such pairs are joined by a line. Firmware and "
-            "label may differ.",
+            "label may differ. So that small steps do not add up unseen, each number is also held "
+            "against the run in which it last changed, or the first of its line.",
         ),
         (
-            "WORSE, BETTER",
+            "WORSE, BETTER, MISSING",
             f"What kvbench gate says of the pair: beyond the margin of the metric, and at "
-            f"{percent} confidence after correction for all primary numbers of the pair. Nothing "
-            "else is marked, however the line looks.",
+            f"{percent} confidence after correction for all primary numbers of the pair; or gone. "
+            "A run that is held against two others has half the error for each. Nothing else is "
+            "marked, however the line looks.",
         ),
         (
             "Many pairs",
-            "Each pair is a gate of its own. Of 100 pairs of an unchanged drive, up to 5 are "
-            "called worse in some number; whoever looks back over many runs should expect it.",
+            "Each run is a gate of its own. Of 100 runs of an unchanged drive, up to 5 are called "
+            "worse in some number, if the repetitions of two runs differ no more than those of "
+            "one. Runs on other days may differ by more than their repetitions tell: how much, "
+            "the line itself shows.",
         ),
         (
             "Value",

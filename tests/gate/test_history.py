@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import pytest
+
 from kvbench.compare.policy import find_policy
 from kvbench.gate.history import History, LeftOut, history_of
 from kvbench.measure.model import MeasuredRun
 from tests.compare.runs import a_run
+from tests.compare.samples import a_summary
 
 GATE = find_policy(None, "gate")
 STEADY = tuple(1000.0 + n for n in range(8))
@@ -35,6 +39,52 @@ def test_a_change_is_called_where_the_gate_calls_it_and_nowhere_else() -> None:
     assert [one.against for one in found.runs] == [None, 0, 1, 2, 3]
     assert [one.outcome for one in found.runs] == [None, "PASS", "FAIL", "PASS", "PASS"]
     assert [one.firmware for one in found.runs] == ["FW1", "FW1", "FW2", "FW1", "FW1"]
+
+
+def test_small_steps_are_called_when_they_add_up_and_against_what() -> None:
+    steps = [run(str(n), tuple(v * 0.96**n for v in STEADY)) for n in range(5)]
+    found = history(*steps)
+    assert [one.outcome for one in found.runs] == [None, "PASS", "PASS", "PASS", "PASS"]
+    assert called(found) == ["", "", "WORSE", "", "WORSE"]
+    (series,) = found.series
+    assert [point.since for point in series.points] == [None, None, 0, None, 2]
+    crept = series.points[2]
+    assert crept.change is not None
+    assert crept.change.estimate == pytest.approx(0.96**2, abs=1e-3)
+    assert (crept.verdict, crept.against) == ("PASS", 1)
+
+
+def test_a_change_that_was_called_is_what_later_runs_are_held_against() -> None:
+    slow = [tuple(v * factor for v in SLOW) for factor in (1.0, 0.96, 0.93)]
+    found = history(run("a"), *(run(str(n), values) for n, values in enumerate(slow)))
+    (series,) = found.series
+    assert called(found) == ["", "WORSE", "", "WORSE"]
+    assert [point.since for point in series.points] == [None, None, None, 1]
+
+
+def test_a_number_that_vanished_is_called_once() -> None:
+    gone = a_summary([], parameters={}, reason="overloaded: offered 9k/s, achieved 5k/s", lacking=8)
+    p99 = tuple(0.001 * v for v in STEADY)
+    runs = [
+        a_run("a", {"iops": STEADY, "latency_p99": p99}),
+        a_run("b", {"latency_p99": p99}, summaries=(gone,)),
+        a_run("c", {"latency_p99": p99}, summaries=(gone,)),
+        a_run("d", {"latency_p99": p99}),
+    ]
+    found = history_of(runs, GATE, serial="S1")
+    (iops,) = (one for one in found.series if one.key.metric == "iops")
+    assert [(p.run, p.called) for p in iops.points] == [(0, ""), (1, "MISSING"), (2, "")]
+    assert found.runs[1].outcome == "FAIL"
+    absent = history_of([runs[0], runs[3]], GATE, serial="S1")
+    (iops,) = (one for one in absent.series if one.key.metric == "iops")
+    assert iops.points[1].called == "MISSING"
+    assert iops.points[1].sample.reason == "not in this run"
+
+
+def test_an_unchanged_drive_is_rarely_called_worse() -> None:
+    rng = np.random.default_rng(11)
+    runs = [run(str(n), np.exp(rng.normal(0, 0.1, 8)).tolist()) for n in range(60)]
+    assert called(history(*runs)).count("WORSE") <= 3
 
 
 def test_too_few_repetitions_are_no_change_however_far_apart() -> None:
