@@ -1,19 +1,26 @@
 """kvbench prepare on real loop devices, and what later runs make of its stamp."""
 
 import json
+import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kvbench.cli.prepare import _told_when_it_fails
 from kvbench.errors import EnvironmentMissing, ExitCode, Interrupted, KvbenchError
+from kvbench.host.identity import identify
+from kvbench.store.preparation import binding_of
 from kvbench.store.read import read_run
+from kvbench.store.stamps import save_stamp
 from kvbench.store.write import RunWriter
-from tests.cli.program import SMALL, kvbench, needs_fio
+from tests.cli.program import SMALL, kvbench, needs_fio, started
 from tests.host.loops import call, fingerprint, loop_over, make_backing, needs_loops
 from tests.records import a_run_record
+from tests.store.test_preparation import stamp
 
 pytestmark = [pytest.mark.fio, pytest.mark.blockdev, needs_fio, needs_loops]
 QUICK = ("--passes", "1", "--round", "100ms", "--rounds", "5", "--quiet")
@@ -76,9 +83,9 @@ def test_a_device_is_purged_filled_settled_and_a_later_run_knows(tmp_path: Path)
         assert "until it is prepared again" in said
 
         call("blkdiscard", "--offset", "0", "--length", str(1 << 20), device)
-        bare = condition(device, tmp_path)
-        assert (bare["state"], bare["written"], bare["covered"]) == ("broken", "unproven", False)
-        assert "1 MiB were deallocated since" in bare["text"]
+        empty = condition(device, tmp_path)
+        assert (empty["state"], empty["written"], empty["covered"]) == ("broken", "unproven", False)
+        assert "1 MiB were deallocated since" in empty["text"]
 
 
 def test_the_stamp_of_another_device_is_not_taken(tmp_path: Path) -> None:
@@ -210,3 +217,23 @@ def test_a_preparation_that_does_not_come_to_a_round_leaves_a_run_with_its_end(
     stored = read_run(writer.folder).end
     assert stored is not None
     assert (stored.end, stored.reason, stored.cells_done) == (end, error.message, 0)
+
+
+def test_a_preparation_that_is_killed_leaves_no_stamp_of_before(tmp_path: Path) -> None:
+    stamps = tmp_path / "results" / "stamps"
+    path = tmp_path / "back"
+    path.write_bytes(os.urandom(1 << 20) * 256)
+    with loop_over(path) as device:
+        binding = binding_of(identify(device), 512)
+        save_stamp(tmp_path / "results", replace(stamp(), binding=binding))
+        assert condition(device, tmp_path)["run_id"] == "r1"
+        with started("prepare", device, "--destroy", device, "--yes", *QUICK, cwd=tmp_path) as one:
+            for _ in range(6000):
+                if not list(stamps.iterdir()) or one.poll() is not None:
+                    break
+                time.sleep(0.01)
+            assert one.poll() is None
+            one.kill()
+            one.communicate(timeout=60)
+        assert list(stamps.iterdir()) == []
+        assert condition(device, tmp_path)["state"] == "none"
