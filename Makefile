@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-BESIDE := -n 2 --dist loadgroup # two processes, of which one has all tests that measure: tests/conftest.py
+BESIDE := -n 2 --dist loadscope # two processes, of which one has all tests that measure: tests/conftest.py
 
 .PHONY: help run test test-nvme check lint types unit bench calibrate calibrate-requests calibrate-gate calibrate-devices pictures clean
 help: ## show this help

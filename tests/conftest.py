@@ -3,7 +3,9 @@
 import difflib
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -21,21 +23,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before the worker writes the group into the name of a test
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401
     """Say which tests stay in one worker when several share the work.
 
     What makes or measures devices never runs beside another that does: they would count each
     other's requests and pages.  All other tests stay with those of their file, with which they
     share fixtures; those of the command line measure files, and count nothing of the machine's.
     """
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        folder, file = item.path.parent.name, item.path.stem
-        marks = ("blockdev",) if folder == "cli" else ("blockdev", "fio", "slow")
-        alone = any(item.get_closest_marker(name) for name in marks)
-        item.add_marker(pytest.mark.xdist_group("devices" if alone else f"{folder}-{file}"))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return worker_group(nodeid.partition("::")[0])
+
+    return Scheduling(config, log)
+
+
+@cache
+def worker_group(file: str) -> str:
+    """Return what the tests of a file have in common with those that stay in their worker."""
+    marks = ("blockdev",) if "/cli/" in file else ("blockdev", "fio", "slow")
+    text = (Path(__file__).parents[1] / file).read_text(encoding="utf-8")
+    return "devices" if any(f"mark.{mark}" in text for mark in marks) else file
 
 
 @pytest.fixture
