@@ -27,9 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401
     """Say which tests stay in one worker when several share the work.
 
-    What makes or measures devices never runs beside another that does: they would count each
-    other's requests and pages.  All other tests stay with those of their file, with which they
-    share fixtures; those of the command line measure files, and count nothing of the machine's.
+    What measures never runs beside another that does: they would count each other's requests and
+    pages, and a cell that waits for another's is not valid.  All other tests stay with those of
+    their file, with which they share fixtures.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
@@ -43,9 +43,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa
 @cache
 def worker_group(file: str) -> str:
     """Return what the tests of a file have in common with those that stay in their worker."""
-    marks = ("blockdev",) if "/cli/" in file else ("blockdev", "fio", "slow")
     text = (Path(__file__).parents[1] / file).read_text(encoding="utf-8")
-    return "devices" if any(f"mark.{mark}" in text for mark in marks) else file
+    measures = any(f"mark.{mark}" in text for mark in ("blockdev", "fio", "slow"))
+    return "devices" if measures else file
 
 
 @pytest.fixture
