@@ -57,6 +57,7 @@ def sample_of(summary: Summary) -> Sample:
         doubts=summary.doubts,
         partial=summary.partial,
         lacking=summary.lacking,
+        censored_from=summary.censored_from,
         outliers=series.outliers(summary.values),
         drift=series.clear_drift(summary.values),
     )
@@ -153,7 +154,7 @@ def _change(
     )
     if question.blocked:
         return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
-    if a.censored or b.censored:
+    if not _ordered(question, test):
         return replace(change, reason="beyond what fio sees, so its size is not known")
     drifted = _drifted(question, test, steady)
     decided = _verdict(question, test, p_worse, p_better, chance, sides)
@@ -165,7 +166,9 @@ def _change(
     if unfair:  # what is lacking may be worse than all that is there
         return replace(change, reason=unfair)
     if decided != "UNCLEAR":
-        return replace(change, verdict=decided)
+        beyond = a.censored or b.censored
+        told = "beyond what fio sees, so the change is at least this" if beyond else ""
+        return replace(change, verdict=decided, reason=told)
     if drifted:
         return replace(change, reason=drifted)
     bound = question.chance(chance) / (2 if sides == "two" else 1)
@@ -222,6 +225,23 @@ def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
     medians = [abs(median(s.known)) for s in (question.a, question.b) if s is not None and s.known]
     room = question.margin * max(medians)
     return room, room
+
+
+def _ordered(question: Question, test: TwoSample) -> bool:
+    """Whether values that fio could only see to be large compare as they stand.
+
+    They do where only one side has some, and the largest of the other lies further below than the
+    margin reaches: then all pairs have their order, and it is that of the ranks.
+    """
+    a, b = question.a, question.b
+    if a is None or b is None or (a.censored_from is None and b.censored_from is None):
+        return True
+    up, down = _margins(question, test)
+    if test.kind != "ratio" or (a.censored_from is not None and b.censored_from is not None):
+        return False
+    if b.censored_from is not None:
+        return b.censored_from > exp(up) * max(a.known)
+    return a.censored_from is not None and a.censored_from > exp(down) * max(b.known)
 
 
 def _goals(

@@ -58,8 +58,9 @@ class Sample(Struct, frozen=True, kw_only=True):
 
     ``excluded`` counts repetitions that were invalid or failed; ``outliers`` are places in
     ``values``; ``drift`` is the trend over the repetitions as a share of the median, None where
-    none stands out from luck.  Where ``lacking`` repetitions that count have no value there is no
-    median, and ``partial`` has the values of the others.
+    none stands out from luck.  ``censored`` says that the median is at least this, and values from
+    ``censored_from`` on are; smaller ones are exact.  Where ``lacking`` repetitions that count have
+    no value there is no median, and ``partial`` has the values of the others.
     """
 
     values: tuple[float, ...]
@@ -77,6 +78,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     drift: float | None = None
     partial: tuple[float, ...] = ()
     lacking: int = 0
+    censored_from: float | None = None
 
     @property
     def known(self) -> tuple[float, ...]:

@@ -26,6 +26,8 @@ def sample_words(sample: Sample | None, unit: str) -> str:
         return f"{text} (n={sample.n})"
     kind = "95 % interval" if sample.interval == "95 %" else "range"
     low, high = format_value(sample.low, unit), format_value(sample.high, unit)
+    if sample.censored_from is not None and sample.high >= sample.censored_from:
+        high = f">= {high}"
     return f"{text} ({kind} {low} to {high}, n={sample.n})"
 
 

@@ -78,6 +78,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     ``low`` and ``high`` are a distribution-free 95 % interval of the median when ``interval`` is
     "95 %" (n >= 6), and the smallest and largest value when it is "range".  ``excluded`` counts
     repetitions that were invalid or failed; ``doubts`` are those of the cells that were used.
+    ``censored`` says that the median is at least this; ``censored_from`` is the smallest of the
+    values that are (fio cannot see beyond 17.1 s), so every smaller one is exact.
     Where ``lacking`` repetitions that count have no value there is no summary, and ``partial`` has
     the values of the others.
     """
@@ -105,6 +107,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...]
     partial: tuple[float, ...] = ()
     lacking: int = 0
+    censored_from: float | None = None
 
 
 class MeasuredRun(Struct, frozen=True, kw_only=True, eq=False):

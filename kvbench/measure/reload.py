@@ -229,7 +229,7 @@ def _figure(summary: Summary | None, metric: str, missing: str) -> Figure:
     value = summary.median
     if value is None:
         return _none(unit, summary.reason or missing)
-    if summary.censored:
+    if summary.censored_from is not None:
         return _none(unit, "some of it lies beyond what fio can see (17.1 s)")
     if not 0 < value < float("inf"):
         return _none(unit, f"{value:g} is no figure to compute with")

@@ -122,6 +122,8 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
     with_value = [] if lacking else some
     values = tuple(m.value for m in with_value if m.value is not None)
     interval = median_interval(values) if values else None
+    beyond = (m.value for m in some if m.value is not None and m.censored)
+    censored_from = min(beyond, default=None)
     return Summary(
         point_id=cell.point_id,
         purpose=cell.purpose,
@@ -141,7 +143,7 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
         values=values,
         io_count=sum(m.io_count for m in with_value),
         excluded=len(members) - len(used),
-        censored=any(m.censored for m in with_value),
+        censored=_median_is_censored(values, censored_from),
         reason=_reason(found, members, used),
         doubts=tuple(
             dict.fromkeys(
@@ -156,7 +158,15 @@ def _summary(key: _Key, members: list[MeasuredCell], used: list[MeasuredCell]) -
         ),
         partial=tuple(m.value for m in some if m.value is not None) if lacking else (),
         lacking=lacking,
+        censored_from=censored_from,
     )
+
+
+def _median_is_censored(values: tuple[float, ...], censored_from: float | None) -> bool:
+    """Whether one of the values in the middle lies where fio cannot see."""
+    if not values or censored_from is None:
+        return False
+    return sorted(values)[len(values) // 2] >= censored_from
 
 
 def _reason(found: list[Measurement], members: list[MeasuredCell], used: list[MeasuredCell]) -> str:

@@ -64,7 +64,14 @@ def value_words(sample: Sample | None, metric: str, unit: str) -> tuple[str, str
         return value, "", f"{n}, no interval"
     if not (isfinite(sample.low) and isfinite(sample.high)):
         return value, "", n
-    found = spread(metric, unit, sample.low, sample.median, sample.high)
+    found = spread(
+        metric,
+        unit,
+        sample.low,
+        sample.median,
+        sample.high,
+        censored_from=sample.censored_from,
+    )
     return value, found, n if sample.interval == "95 %" else f"range, {n}"
 
 

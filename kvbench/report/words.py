@@ -144,9 +144,22 @@ def quantity(metric: str, unit: str, value: float, *, censored: bool = False) ->
     return f"≥ {text}" if censored else text
 
 
-def spread(metric: str, unit: str, low: float, median: float, high: float) -> str:
-    """Return low and high joined by a dash, without their unit where it is that of the median."""
+def spread(
+    metric: str,
+    unit: str,
+    low: float,
+    median: float,
+    high: float,
+    *,
+    censored_from: float | None = None,
+) -> str:
+    """Return low and high joined by a dash, without their unit where it is that of the median.
+
+    From ``censored_from`` on a value is at least what stands there.
+    """
     texts = [quantity(metric, unit, value) for value in (low, median, high)]
+    if censored_from is not None and high >= censored_from:
+        return f"{texts[0]}{DASH}{quantity(metric, unit, high, censored=True)}"
     numbers, units = zip(*((t.partition(" ")[0], t.partition(" ")[2]) for t in texts), strict=True)
     first, _, last = numbers if len(set(units)) == 1 else texts
     return f"{first}{DASH}{last}"
@@ -178,7 +191,14 @@ def summary_detail(summary: Summary) -> str:
         text = f"{n}, no interval"
     else:
         low, high = summary.low or 0.0, summary.high or 0.0
-        range_text = spread(summary.metric, summary.unit, low, summary.median, high)
+        range_text = spread(
+            summary.metric,
+            summary.unit,
+            low,
+            summary.median,
+            high,
+            censored_from=summary.censored_from,
+        )
         what = "95 % interval, " if summary.interval == "95 %" else "range of "
         text = f"{range_text}, {what}{n}"
     return f"{text}; {sentence(summary.reason)}" if summary.reason else text

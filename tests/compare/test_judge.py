@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kvbench.compare.judge import Question, judge
 from kvbench.compare.lacking import Sides
 from kvbench.compare.model import Change, Sample
+from kvbench.compare.words import sample_words
 from kvbench.metrics import Better
 from tests.compare.samples import a_question, a_sample
 
@@ -269,11 +270,38 @@ def test_what_must_not_be_compared_is_incomparable_and_keeps_its_numbers() -> No
     assert change.estimate == pytest.approx(0.5)
 
 
-def test_values_beyond_what_fio_sees_decide_nothing() -> None:
-    question = Question(
-        a=a_sample([1.0] * 6), b=a_sample([17.2] * 6, censored=True), better="lower", margin=0.05
-    )
-    assert one(question).verdict == "UNCLEAR"
+BIN = 17.11
+SECOND = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.0]
+
+
+def beyond(values: list[float]) -> Sample:
+    """A sample in which every value of BIN is at least that."""
+    middle = sorted(values)[len(values) // 2]
+    return a_sample(values, censored=middle >= BIN, censored_from=BIN)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        (a_sample(SECOND), beyond([BIN] * 8), "WORSE"),
+        (beyond([BIN] * 8), a_sample(SECOND), "BETTER"),
+        (a_sample(SECOND), beyond([*SECOND[:7], BIN]), "SAME"),
+        (beyond([BIN] * 8), beyond([BIN] * 8), "UNCLEAR"),
+        (a_sample([16.9] * 8), beyond([BIN] * 8), "UNCLEAR"),
+    ],
+)
+def test_values_beyond_what_fio_sees_decide_where_their_order_is_sure(
+    a: Sample, b: Sample, verdict: str
+) -> None:
+    change = one(Question(a=a, b=b, better="lower", margin=0.1))
+    assert change.verdict == verdict
+    assert ("beyond what fio sees" in change.reason) == (verdict != "SAME")
+
+
+def test_a_median_that_is_known_exactly_is_not_said_to_be_more() -> None:
+    sample = beyond([0.003, 0.0031, 0.0029, 0.003, 0.003, 0.0032, 0.003, BIN])
+    assert sample_words(sample, "s") == "3.00 ms (95 % interval 2.90 ms to >= 17.1 s, n=8)"
+    assert sample_words(beyond([BIN] * 3), "s").startswith(">= 17.1 s")
 
 
 def test_an_open_question_says_how_many_repetitions_would_close_it() -> None:
