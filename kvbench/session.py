@@ -6,6 +6,7 @@ longer the same thing, a fio process could not be ended, or the store cannot be 
 """
 
 import gzip
+import math
 import platform
 import shutil
 import threading
@@ -282,7 +283,8 @@ def _write_again(
 
     fio trims in order, from the start of the span, and tells how much; but not what it trimmed in
     the ramp, so more is written than that.  Of a cell that did not end in order, without a
-    ``record`` or with one that says so, the whole span is written.  A stop waits for it: trims are
+    ``record`` or with one that says so, as much is written as its pace allows in the longest time
+    that it can have had, and all of its span where fio outlived it.  A stop waits for it: trims are
     paced, so it is little, and a range without data would spoil whatever is measured on the target
     later.
 
@@ -298,11 +300,16 @@ def _write_again(
     for placed in cell.placed:
         if not placed.stream.trims:
             continue
+        block_bytes, rate_iops = placed.stream.max_block_bytes, placed.stream.rate_iops
         trimmed = None if record is None else _trimmed_bytes(record, folder, placed.stream.name)
         size = placed.size_bytes
         if trimmed is not None:
-            blocks = trimmed * whole_share / placed.stream.max_block_bytes + REWRITE_SPARE_BLOCKS
-            size = min(size, round(blocks) * placed.stream.max_block_bytes)
+            blocks = trimmed * whole_share / block_bytes + REWRITE_SPARE_BLOCKS
+            size = min(size, math.ceil(blocks) * block_bytes)
+        elif rate_iops is not None and not (record and record.survivors):
+            longest_s = cell.longest_s + TIMEOUT_SPARE_S if record is None else record.wall_s
+            blocks = rate_iops * longest_s * REWRITE_SPARE + REWRITE_SPARE_BLOCKS
+            size = min(size, math.ceil(blocks) * block_bytes)
         target.fill(
             identity,
             size,

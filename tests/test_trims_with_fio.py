@@ -11,7 +11,9 @@ from kvbench import session, target
 from kvbench.errors import EnvironmentMissing, KvbenchError, StoreError
 from kvbench.fio.launch import LaunchResult
 from kvbench.fio.launch import launch as real_launch
-from kvbench.fio.probe import find_fio
+from kvbench.fio.probe import FioTool, find_fio
+from kvbench.host import guard
+from kvbench.host.model import Identity
 from kvbench.store import journal
 from kvbench.store.read import read_run
 from kvbench.store.write import RunWriter
@@ -20,7 +22,7 @@ from kvbench.workload.schema import Workload
 from tests import real_runs
 from tests.host.loops import loop_over, needs_loops
 from tests.real_runs import SIZE_BYTES, go_on, plan_on, start
-from tests.records import a_stream
+from tests.records import a_cell_record, a_plan, a_run_record, a_stream, a_target
 
 pytestmark = pytest.mark.fio
 
@@ -179,12 +181,39 @@ def test_a_run_that_was_killed_in_a_cell_that_trims_writes_when_it_goes_on(
     assert place.state() == "unproven"
     (left,) = journal.left_trimmed(folder)
     assert left not in {cell.record.cell.cell_id for cell in read_run(folder).cells}
+    with monkeypatch.context() as patched:  # no more than the pace allows is enough
+        patched.setattr(session, "TIMEOUT_SPARE_S", 0.0)
+        filled = _filled(patched)
+        tool = find_fio(fio)
+        session.write_left_trimmed(record.plan, record.identity, tool=tool, folder=folder)
+    assert filled == [(TRIM_START, 38 * BLOCK_BYTES)], "80 a second for 0.3 s, and some to spare"
+    assert place.state() == "proven"
+    journal.append(folder, journal.Trimmed(cell_id=left, written=False))
     states = _states_at_launch(place, monkeypatch)
     RunWriter.reopen(folder)
     assert go_on(record, fio, tmp_path).end.end == "complete"
     assert states == ["proven"] * repetitions
     assert place.state() == "proven"
     assert journal.left_trimmed(folder) == ()
+
+
+@pytest.mark.parametrize(("survivors", "blocks"), [((), 48), ((4711,), 64)])
+def test_of_a_cell_that_fio_outlived_all_of_the_span_is_written(
+    survivors: tuple[int, ...], blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = a_run_record(a_plan(trims(), target=a_target(size_bytes=SIZE_BYTES), repetitions=1))
+    writer = RunWriter.create(tmp_path, record)
+    cell = next(cell for cell in record.plan.cells if cell.trims)
+    writer.begin_cell(cell.cell_id, "[a]\n")
+    ended = {"end": "timeout", "exit_code": None, "wall_s": 0.4, "survivors": survivors}
+    writer.commit_cell(a_cell_record(cell, **ended))
+    journal.append(writer.folder, journal.Trimmed(cell_id=cell.cell_id, written=False))
+    monkeypatch.setattr(guard, "same_device", lambda _: None)
+    monkeypatch.setattr(target, "fill", lambda *_, **__: None)
+    filled = _filled(monkeypatch)
+    tool = FioTool(path="fio", version_text="fio-3.33", version=(3, 33))
+    session.write_left_trimmed(record.plan, record.identity, tool=tool, folder=writer.folder)
+    assert filled == [(TRIM_START, blocks * BLOCK_BYTES)]
 
 
 @pytest.mark.parametrize("error", [EnvironmentMissing("no fio"), StoreError("no room")])
@@ -215,6 +244,19 @@ def test_what_could_not_be_written_again_is_said_and_written_when_the_run_goes_o
     session.write_left_trimmed(record.plan, record.identity, tool=tool, folder=folder)
     assert place.state() == "proven"
     assert journal.left_trimmed(folder) == ()
+
+
+def _filled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Where each filling begins, and how much it writes."""
+    filled: list[tuple[int, int]] = []
+    fill = target.fill
+
+    def watched(identity: Identity, size_bytes: int, **options: Any) -> None:  # noqa: ANN401
+        filled.append((options["offset_bytes"], size_bytes))
+        fill(identity, size_bytes, **options)
+
+    monkeypatch.setattr(target, "fill", watched)
+    return filled
 
 
 def _states_at_launch(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
