@@ -57,7 +57,7 @@ def compare_runs(runs: Sequence[MeasuredRun], policy: Policy) -> Comparison:
         unshared=tuple(_unshared(runs)),
         confidence=policy.confidence,
         tests=tests,
-        decides_from_n=rank_sum.smallest_n(policy.chance / 2 / max(1, tests)),
+        decides_from_n=rank_sum.smallest_n(policy.chance / 2 / max(1, tests * (len(runs) - 1))),
         policy=policy.name,
     )
 
@@ -98,32 +98,35 @@ def changes_of(
 ) -> list[list[Change | None]]:
     """Return for each pair the change of each side against the first.
 
-    The numbers that the policy is about are one family of tests, all others another.  ``names``
-    are what reasons call the sides; ``looks`` how often each number was measured, once if empty.
+    The numbers that the policy is about are one family of tests over all sides, all others another.
+    ``names`` are what reasons call the sides; ``looks`` how often each number was measured, once if
+    empty.
     """
     changes: list[list[Change | None]] = [[None] * len(runs) for _ in pairs]
-    for side in range(1, len(runs)):
-        why = blocked(found, side)
-        odd = _odd_workloads(runs[0].record.plan, runs[side].record.plan)
-        together = in_turns(runs[0].record, runs[side].record)
-        for wanted in (True, False):
-            places = [n for n, paired in enumerate(pairs) if paired.wanted is wanted]
-            questions = [
-                Question(
-                    a=pairs[n].samples[0],
-                    b=pairs[n].samples[side],
-                    better=METRICS[pairs[n].key.metric].better,
-                    margin=policy.margin(pairs[n].key.metric),
-                    blocked=why or odd.get(pairs[n].key.workload, ""),
-                    interleaved=together,
-                    names=(names[0], names[side]),
-                    looks=looks[n] if looks else 1,
-                )
-                for n in places
-            ]
-            judged = judge(questions, policy.chance, sides=sides)
-            for n, change in zip(places, judged, strict=True):
-                changes[n][side] = change
+    others = range(1, len(runs))
+    why = {side: blocked(found, side) for side in others}
+    odd = {side: _odd_workloads(runs[0].record.plan, runs[side].record.plan) for side in others}
+    together = {side: in_turns(runs[0].record, runs[side].record) for side in others}
+    for wanted in (True, False):
+        places = [
+            (n, side) for side in others for n, one in enumerate(pairs) if one.wanted is wanted
+        ]
+        questions = [
+            Question(
+                a=pairs[n].samples[0],
+                b=pairs[n].samples[side],
+                better=METRICS[pairs[n].key.metric].better,
+                margin=policy.margin(pairs[n].key.metric),
+                blocked=why[side] or odd[side].get(pairs[n].key.workload, ""),
+                interleaved=together[side],
+                names=(names[0], names[side]),
+                looks=looks[n] if looks else 1,
+            )
+            for n, side in places
+        ]
+        judged = judge(questions, policy.chance, sides=sides)
+        for (n, side), change in zip(places, judged, strict=True):
+            changes[n][side] = change
     return changes
 
 

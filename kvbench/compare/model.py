@@ -167,6 +167,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     winners: tuple[RoleWinner, ...]
     unshared: tuple[Unshared, ...]
     confidence: float
-    tests: int  # primary numbers tested per side; what p is corrected for
+    tests: int  # primary numbers tested per side; p is corrected for those of all sides
     decides_from_n: int | None  # repetitions per side from which a verdict is possible at all
     policy: str

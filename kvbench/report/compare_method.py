@@ -26,8 +26,10 @@ def method_words(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         (
             "Many numbers",
             f"p-values are corrected by Holm's method for the {comparison.tests} primary numbers "
-            "together; the other numbers are a family of their own, so that a curious reader "
-            "costs the primary ones nothing.",
+            f"{_of_all(comparison)}together; the other numbers are a family of their own, so that "
+            "a curious reader costs the primary ones nothing. That holds for runs whose "
+            "repetitions could have been those of each other. Two runs at different times may "
+            "differ by more than their repetitions tell, also on one drive.",
         ),
         (
             "BETTER, WORSE",
@@ -54,8 +56,9 @@ def method_words(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         ),
         (
             "Repetitions",
-            f"For {comparison.tests} primary numbers {enough} needed before any verdict is "
-            "possible: with fewer, even values that do not overlap at all may be luck.",
+            f"For {comparison.tests} primary numbers {_of_all(comparison)}{enough} needed before "
+            "any verdict is possible: with fewer, even values that do not overlap at all may be "
+            "luck.",
         ),
         (
             "Winner",
@@ -68,3 +71,8 @@ def method_words(comparison: Comparison) -> tuple[tuple[str, str], ...]:
             "by model, serial and namespace, never by path.",
         ),
     )
+
+
+def _of_all(comparison: Comparison) -> str:
+    others = len(comparison.sides) - 1
+    return f"of each of {others} runs against the first " if others > 1 else ""

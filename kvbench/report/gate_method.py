@@ -47,6 +47,13 @@ def gate_method(gate: Gate) -> tuple[tuple[str, str], ...]:
             "The change is beyond the margin, and the evidence holds after Holm's correction over "
             f"{len(gate.rows)} numbers at {percent} confidence. {enough}",
         ),
+        (
+            "Chance",
+            f"A drive held against itself fails in at most {100 * (1 - gate.confidence):g} of 100 "
+            "gates, if the repetitions of both runs could have been those of each other. Two runs "
+            "at different times may differ by more than their repetitions tell: kvbench ab in "
+            "turns, or a history of runs of one drive, shows by how much.",
+        ),
         ("PASS", "The interval does not reach beyond the margin on the worse side."),
         (
             "UNCLEAR",

@@ -166,3 +166,15 @@ def test_the_repetitions_that_a_verdict_needs_are_known(policy: Policy) -> None:
     few = {name: values[:2] for name, values in FAST.items()}
     found = compare_runs([a_run("a", few), a_run("b", few)], policy)
     assert (found.tests, found.decides_from_n) == (2, 5)  # 2 tests, two-sided: 1/252 <= 0.0125
+
+
+def test_all_numbers_of_all_sides_are_one_family(policy: Policy) -> None:
+    runs = [a_run("a", FAST), a_run("b", SLOW), a_run("c", LIKE_FAST), a_run("d", LIKE_FAST)]
+    two, four = compare_runs(runs[:2], policy), compare_runs(runs, policy)
+    ours, theirs = (row(found, "iops").changes[1] for found in (two, four))
+    assert ours is not None
+    assert theirs is not None
+    assert ours.p is not None
+    assert theirs.p == pytest.approx(ours.p * 3)  # the smallest of six and not of two
+    assert (two.tests, four.tests) == (2, 2)
+    assert (two.decides_from_n, four.decides_from_n) == (5, 6)
