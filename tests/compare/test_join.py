@@ -169,12 +169,12 @@ def test_the_repetitions_that_a_verdict_needs_are_known(policy: Policy) -> None:
 
 
 def test_all_numbers_of_all_sides_are_one_family(policy: Policy) -> None:
-    runs = [a_run("a", FAST), a_run("b", SLOW), a_run("c", LIKE_FAST), a_run("d", LIKE_FAST)]
-    two, four = compare_runs(runs[:2], policy), compare_runs(runs, policy)
-    ours, theirs = (row(found, "iops").changes[1] for found in (two, four))
+    runs = [a_run("a", FAST), a_run("b", SLOW), *(a_run(n, LIKE_FAST) for n in "cdef")]
+    two, six = compare_runs(runs[:2], policy), compare_runs(runs, policy)
+    ours, theirs = (row(found, "iops").changes[1] for found in (two, six))
     assert ours is not None
     assert theirs is not None
     assert ours.p is not None
-    assert theirs.p == pytest.approx(ours.p * 3)  # the smallest of six and not of two
-    assert (two.tests, four.tests) == (2, 2)
-    assert (two.decides_from_n, four.decides_from_n) == (5, 6)
+    assert theirs.p == pytest.approx(ours.p * 5)  # the smallest of ten and not of two
+    assert (two.tests, six.tests) == (2, 2)
+    assert (two.decides_from_n, six.decides_from_n) == (5, 6)
