@@ -1,7 +1,8 @@
 """A measured run -> what its probes say, in plain language, each with what can mislead it.  Pure.
 
-A reading claims no more than the numbers carry: a step counts only where every repetition shows it,
-"not seen" names how far was looked, and where the run does not tell it says so.  Add a probe by
+A reading claims no more than the numbers carry: a step counts only where every repetition shows it
+and all that is compared together tells it from chance, "not seen" names how far was looked, and
+where the run does not tell it says so.  Add a probe by
 writing a function and naming it in ``PROBES``.
 """
 
