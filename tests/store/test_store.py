@@ -241,7 +241,7 @@ def test_a_full_disk_keeps_the_cells_that_were_stored(
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kvbench.store.write._sync", full)
+    monkeypatch.setattr("kvbench.store.write.sync", full)
     with pytest.raises(StoreError, match="No space left on device"):
         writer.commit_cell(a_cell_record(plan.cells[1]))
     monkeypatch.undo()
