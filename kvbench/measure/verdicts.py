@@ -6,8 +6,10 @@ from typing import Literal
 from msgspec import Struct
 
 from kvbench.measure.subjects import PAGE_CACHE, Figure, Lookup
+from kvbench.measure.values import FIO_LAST_BIN_NS
 from kvbench.metrics import METRICS
 from kvbench.stats.proportion import count_needed, share_interval
+from kvbench.units import NS_PER_S
 from kvbench.workload.roles import Bound, ControllerKey, Of, Requirement
 from kvbench.workload.schema import Evidence, SweepValue
 
@@ -137,10 +139,16 @@ def _verdict(requirement: Requirement, figure: Figure) -> _Said:
     else:
         met, missed = figure.high <= requirement.limit, figure.low > requirement.limit
     if met:
-        return "met", ""
+        return ("unclear", BEYOND_FIO) if _is_open(requirement, figure.high) else ("met", "")
     if not missed:
         return "unclear", STRADDLES
     return _missed(requirement, figure)
+
+
+def _is_open(requirement: Requirement, high: float) -> bool:
+    """Whether the upper end of an interval is only the least that it can be."""
+    seen = requirement.subject.metric.startswith("latency_p") and requirement.bound == "at_most"
+    return seen and high >= FIO_LAST_BIN_NS / NS_PER_S
 
 
 def _share_verdict(requirement: Requirement, figure: Figure) -> _Said:

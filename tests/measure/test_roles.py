@@ -86,6 +86,14 @@ def test_a_latency_beyond_what_fio_sees_misses_a_limit_below_it_and_says_nothing
     )
     found = row(holds, judged.requirement(about, bound="at_most", limit=1.5))
     assert (found.verdict, found.reason) == ("unclear", "beyond what fio sees")
+    exact = judged.run(  # its median is known, and the upper end of its interval is not
+        lambda _: (1.0, 1.6, 2.0, 2.0, 2.0, 17.12), metric="latency_p99"
+    )
+    verdicts = [
+        row(exact, judged.requirement(about, bound="at_most", limit=limit)).verdict
+        for limit in (0.5, 1.5, 60.0)
+    ]
+    assert verdicts == ["missed", "unclear", "unclear"]
 
 
 def test_the_worst_point_decides_unless_the_best_is_asked_for() -> None:
