@@ -18,7 +18,7 @@ from kvbench.compare.lacking import Sides
 from kvbench.compare.model import Change, Sample, Verdict
 from kvbench.measure.model import Summary
 from kvbench.metrics import Better
-from kvbench.stats import rank_sum, series, two_sample
+from kvbench.stats import rank_sum, series, signed_rank, two_sample
 from kvbench.stats.two_sample import Goal, TwoSample
 
 LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
@@ -33,7 +33,7 @@ class Question(Struct, frozen=True, kw_only=True):
     margin: float
     blocked: str = ""
     names: tuple[str, str] = ("first", "other")  # what the two sides are called
-    interleaved: bool = False  # both drifted together, so a drift explains no difference
+    interleaved: bool = False  # measured in turns: repetitions are pairs, which drift together
     looks: int = 1  # how often this number was measured for one decision
 
     def chance(self, of_family: float) -> float:
@@ -91,11 +91,11 @@ def judge(
         for place in known:
             test = tested[place]
             assert test is not None  # noqa: S101 - known holds those that are not
-            raises = (questions[place].better == "lower") is toward
+            question = questions[place]
+            raises = (question.better == "lower") is toward
+            test = _test_of_change(question, test, chance, sides, count)
             one = test.p_larger if raises else test.p_smaller
-            p.append(
-                min(1.0, one * (2 if sides == "two" else 1) * 2 ** (questions[place].looks - 1))
-            )
+            p.append(min(1.0, one * (2 if sides == "two" else 1) * 2 ** (question.looks - 1)))
         target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
     steady = _steady(questions, chance, count)
     return [
@@ -120,7 +120,35 @@ def _test(question: Question, chance: float, sides: Sides) -> TwoSample | None:
         return None
     # The interval that belongs to the test: asked about one side, its worse end holds the chance.
     chance = question.chance(chance)
-    return two_sample.compare(a.known, b.known, 1 - (chance if sides == "two" else 2 * chance))
+    confidence = 1 - (chance if sides == "two" else 2 * chance)
+    if _pairs(a, b, question) and signed_rank.edge_rank(len(a.values), (1 - confidence) / 2):
+        return two_sample.compare_pairs(a.values, b.values, confidence)
+    return two_sample.compare(a.known, b.known, confidence)
+
+
+def _pairs(a: Sample, b: Sample, question: Question) -> bool:
+    """Whether the n-th repetition of both was measured in one turn, and all of them have values.
+
+    The test of pairs weighs differences by their size, so each value has to be known exactly.
+    """
+    whole = all(not (s.excluded or s.lacking) and s.censored_from is None for s in (a, b))
+    return question.interleaved and whole and len(a.values) == len(b.values)
+
+
+def _test_of_change(
+    question: Question, test: TwoSample, chance: float, sides: Sides, count: int
+) -> TwoSample:
+    """Return the test by which a change is shown among ``count`` numbers.
+
+    So many pairs may be too few for that, where all orders of both samples are enough.  How many
+    there are decides, not what they say.
+    """
+    a, b = question.a, question.b
+    each = question.chance(chance) / (2 if sides == "two" else 1) / count
+    enough = signed_rank.smallest_p(test.n_a) <= each * (1 + rank_sum.SLACK)
+    if not test.paired or enough or a is None or b is None:
+        return test
+    return two_sample.compare(a.known, b.known, 0.95)
 
 
 def _change(
@@ -180,7 +208,7 @@ def _change(
     return replace(
         change,
         reason=reason,
-        more=two_sample.more_repetitions(a.known, b.known, goals),
+        more=two_sample.more_repetitions(a.known, b.known, goals, paired=test.paired),
         more_candidate=two_sample.more_repetitions(a.known, b.known, later, fixed_a=True)
         if sides == "one"
         else None,

@@ -20,8 +20,11 @@ def method_words(comparison: Comparison) -> tuple[tuple[str, str], ...]:
             "Change",
             "The Hodges-Lehmann estimate on logarithms: the median of all ratios of a repetition "
             f"of this run to one of the first. Its {percent} interval holds every ratio that the "
-            "exact Mann-Whitney test does not refuse. Where a value is not above zero, the same is "
-            "done with differences.",
+            "exact Mann-Whitney test does not refuse. Runs that were measured in turns are held "
+            "against each other pair by pair, by the Wilcoxon signed rank test, in which a drift "
+            "that both share takes no part; a change among more numbers than so many pairs can "
+            "show is tested as above. Where a value is not above zero, the same is done with "
+            "differences.",
         ),
         (
             "Many numbers",

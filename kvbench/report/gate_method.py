@@ -40,7 +40,8 @@ def gate_method(gate: Gate) -> tuple[tuple[str, str], ...]:
             "Change",
             "The Hodges-Lehmann estimate on logarithms, candidate over baseline. Its "
             f"{percent} interval holds every ratio that the exact Mann-Whitney test does not "
-            "refuse.",
+            "refuse. Runs that were measured in turns are held against each other pair by pair, "
+            "by the Wilcoxon signed rank test, in which a drift that both share takes no part.",
         ),
         (
             "WORSE",

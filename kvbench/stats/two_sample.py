@@ -7,6 +7,9 @@ that people run, where a bootstrap is too sure of itself, and because it needs n
 the same archive gives the same verdict.
 
 Where a value is not above zero there is no ratio, and the same is done with differences.
+
+Samples that were measured in turns can be held against each other pair by pair: the same by the
+Wilcoxon signed rank test, in which a drift that both share takes no part.
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvbench.stats import rank_sum
+from kvbench.stats import rank_sum, signed_rank
 
 Numbers = NDArray[np.float64]
 MORE_MAX = 200  # more repetitions than this are not advice
@@ -47,14 +50,20 @@ class TwoSample:
     n_a: int
     n_b: int
     steps: Numbers  # all pairwise shifts, ascending; logarithms of ratios, or differences
+    paired: bool = False  # ``steps`` are the averages of all two shifts within a pair
 
     def p_beyond(self, shift: float) -> float:
         """Return the chance of this sample were the true shift at most ``shift``."""
-        return _p(self.steps > shift + _slack(shift), self.n_a, self.n_b)
+        return self._p(self.steps > shift + _slack(shift))
 
     def p_below(self, shift: float) -> float:
         """Return the chance of this sample were the true shift at least ``shift``."""
-        return _p(self.steps < shift - _slack(shift), self.n_a, self.n_b)
+        return self._p(self.steps < shift - _slack(shift))
+
+    def _p(self, steps: NDArray[np.bool_]) -> float:
+        if self.paired:
+            return signed_rank.p_of(float(steps.sum()), self.n_a)
+        return _p(steps, self.n_a, self.n_b)
 
 
 def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSample:
@@ -94,6 +103,45 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSam
     )
 
 
+def compare_pairs(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSample:
+    """Return ``b`` against ``a``, value by value: the n-th of one and of the other are a pair.
+
+    Args:
+        a: shape (n,).
+        b: shape (n,), in the same unit.
+        confidence: as for ``compare``.
+
+    Raises:
+        ValueError: the samples are empty or not of one size, or a value is not finite.
+    """
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if not left.size or left.size != right.size:
+        raise ValueError("pairs need as many values of one as of the other")
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise ValueError("a sample holds only finite values")
+    positive = bool((left > 0).all() and (right > 0).all())
+    if positive:
+        left, right = np.log(left), np.log(right)
+    n = int(left.size)
+    steps = signed_rank.averages(right - left)
+    rank = signed_rank.edge_rank(n, (1 - confidence) / 2)
+    shift = _middle(steps)
+    shown = _as_ratio if positive else float
+    return TwoSample(
+        kind="ratio" if positive else "difference",
+        estimate=shown(shift),
+        shift=shift,
+        low=shown(steps[rank - 1]) if rank else None,
+        high=shown(steps[-rank]) if rank else None,
+        p_larger=signed_rank.p_of(float((steps > _slack(0.0)).sum()), n),
+        p_smaller=signed_rank.p_of(float((steps < -_slack(0.0)).sum()), n),
+        n_a=n,
+        n_b=n,
+        steps=steps,
+        paired=True,
+    )
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected for their number, in the order given, each at most 1.
 
@@ -122,7 +170,12 @@ class Goal:
 
 
 def more_repetitions(
-    a: Sequence[float], b: Sequence[float], goals: Sequence[Goal], *, fixed_a: bool = False
+    a: Sequence[float],
+    b: Sequence[float],
+    goals: Sequence[Goal],
+    *,
+    fixed_a: bool = False,
+    paired: bool = False,
 ) -> int | None:
     """Return about how many more repetitions would reach the nearest goal, None for none that will.
 
@@ -135,12 +188,17 @@ def more_repetitions(
         b: shape (n_b,).
         goals: any of which decides.
         fixed_a: only ``b`` gets more; else both get as many.
+        paired: the values come in pairs, and so would more of them.
     """
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if (left > 0).all() and (right > 0).all():
         left, right = np.log(left), np.log(right)
-    shift = _middle(np.sort((right[None, :] - left[:, None]).ravel()))
-    spread = sqrt((_variance(left) + _variance(right)) / 2)
+    if paired:
+        shift = _middle(signed_rank.averages(right - left))
+        spread = sqrt(_variance(right - left) / 2)
+    else:
+        shift = _middle(np.sort((right[None, :] - left[:, None]).ravel()))
+        spread = sqrt((_variance(left) + _variance(right)) / 2)
     now = right.size if fixed_a else min(left.size, right.size)
     fixed = left.size if fixed_a else None
     needs = [n for goal in goals if (n := _needed(goal, shift, spread, fixed)) is not None]

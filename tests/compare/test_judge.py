@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kvbench.compare.judge import Question, judge
 from kvbench.compare.lacking import Sides
@@ -183,6 +184,41 @@ def test_a_drift_shared_by_interleaved_sides_explains_nothing() -> None:
     assert "not steady" in one(close).reason
     together = Question(a=close.a, b=close.b, better="higher", margin=0.05, interleaved=True)
     assert "not steady" not in one(together).reason
+
+
+def in_turns(shift: float, rise: float, pairs: int, seed: int) -> Question:
+    """Two drives measured A B B A ... on a machine on which all values rise meanwhile."""
+    rng = np.random.default_rng(seed)
+    clock = np.arange(2 * pairs).reshape(pairs, 2)
+    clock[1::2] = clock[1::2, ::-1]
+    noise = rng.normal(0, 0.01, (pairs, 2))
+    values = np.exp(rise * clock / (2 * pairs) + noise + [0, shift])
+    a, b = (a_sample(values[:, side].tolist()) for side in (0, 1))
+    return Question(a=a, b=b, better="lower", margin=0.05, interleaved=True)
+
+
+def test_what_was_measured_in_turns_is_judged_pair_by_pair_whatever_drifts() -> None:
+    same = [in_turns(0.0, 0.5, 10, seed) for seed in range(20)]
+    slower = [in_turns(0.12, 0.5, 10, seed) for seed in range(20)]
+    for questions, verdict in ((same, "SAME"), (slower, "WORSE")):
+        changes = judge(questions, CHANCE, sides="one", advise=False)
+        assert sum(change.verdict == verdict for change in changes) >= 19
+        apart = [replace(q, interleaved=False) for q in questions]
+        assert verdict not in [c.verdict for c in judge(apart, CHANCE, sides="one", advise=False)]
+
+
+def test_so_few_pairs_that_no_change_could_be_shown_are_tested_as_two_samples() -> None:
+    questions = [in_turns(0.2, 0.0, 8, seed) for seed in range(90)]
+    changes = judge(questions, CHANCE, sides="one", advise=False)
+    assert {change.verdict for change in changes} == {"WORSE"}  # 1 in 256 is not 5 % of 1 in 90
+
+
+def test_repetitions_that_are_lost_leave_no_pairs() -> None:
+    whole = in_turns(0.12, 0.5, 10, 3)
+    assert one(whole).verdict == "WORSE"
+    assert whole.a is not None
+    broken = replace(whole, a=replace(whole.a, excluded=1))
+    assert one(broken).verdict == "UNCLEAR"
 
 
 def test_a_drift_takes_no_pass_away_whose_bound_holds() -> None:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kvbench.stats.two_sample import Goal, compare, holm, more_repetitions, ratio_room
+from kvbench.stats.two_sample import (
+    Goal,
+    compare,
+    compare_pairs,
+    holm,
+    more_repetitions,
+    ratio_room,
+)
 
 numbers = st.floats(1e-6, 1e9)
 samples = st.lists(numbers, min_size=1, max_size=8)
@@ -190,3 +197,26 @@ def test_so_many_more_repetitions_do_decide_mostly() -> None:
         one, other = np.exp(rng.normal(0, spread, (2, 8 + more))).tolist()
         decided += compare(one, other, 0.9).p_below(log(1.1)) <= 0.05
     assert 65 <= decided <= 95
+
+
+def test_pairs_share_a_drift_that_takes_no_part() -> None:
+    drift = np.linspace(1, 2, 8)
+    noise = np.array([1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.005])
+    a, b = drift.tolist(), (1.1 * drift * noise).tolist()
+    pairs, apart = compare_pairs(a, b, 0.9), compare(a, b, 0.9)
+    assert pairs.estimate == pytest.approx(1.1, rel=0.01)
+    assert pairs.p_larger == pytest.approx(1 / 256)
+    assert apart.p_larger > 0.05
+    assert pairs.low is not None
+    assert apart.low is not None
+    assert pairs.low > 1.08 > apart.low
+    assert pairs.p_below(log(1.15)) == pytest.approx(1 / 256)
+    more = more_repetitions(a, b, [Goal(limits=(log(1.1),), chance=0.05)], paired=True)
+    assert more is None or more > 8  # it lies on its limit
+
+
+def test_pairs_need_as_many_of_both() -> None:
+    with pytest.raises(ValueError, match="as many"):
+        compare_pairs([1.0, 2.0], [1.0], 0.9)
+    with pytest.raises(ValueError, match="finite"):
+        compare_pairs([1.0, 2.0], [1.0, nan], 0.9)
