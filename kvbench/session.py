@@ -7,6 +7,7 @@ longer the same thing, a fio process could not be ended, or the store cannot be 
 
 import gzip
 import math
+import os
 import platform
 import shutil
 import threading
@@ -386,6 +387,8 @@ def _run_cell(
         # Before the logs are packed, which gives room back: fio writes its output to a full disk
         # without a word, and such a cell must not count as measured.
         writer.check_room(cell.cell_id, ROOM_AFTER_BYTES)
+        if result.exit_code == 0:
+            _check_logs(folder)
     after_trim: tuple[AfterTrim, ...] = ()
     if result.end == "exited" and result.exit_code == 0:
         after_trim = tuple(
@@ -468,6 +471,29 @@ def _store_not_run(
     )
     writer.commit_cell(record)
     return record
+
+
+def _check_logs(folder: Path) -> None:
+    """Return when each log that fio left ends with a whole line.
+
+    Raises:
+        StoreError: one breaks off: there was no room for it, though there is some again.
+    """
+    for path in folder.glob("*.log"):
+        try:
+            with path.open("rb") as log:
+                if log.seek(0, os.SEEK_END) == 0:
+                    continue
+                log.seek(-1, os.SEEK_END)
+                whole = log.read() == b"\n"
+        except OSError as error:
+            raise StoreError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        if not whole:
+            raise StoreError(
+                "breaks off, so its cell is not stored: the disk was full, or failed",
+                where=str(path),
+                hint="free space, then go on with --resume; finished cells are kept",
+            )
 
 
 def keep_logs(folder: Path) -> None:

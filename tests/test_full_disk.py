@@ -75,6 +75,27 @@ def test_a_cell_does_not_begin_where_its_output_would_find_no_room(
     assert launcher.calls == 0
 
 
+class Cutting(Launcher):
+    """Stands for a fio whose log breaks off while its output found room."""
+
+    def __call__(self, argv: tuple[str, ...], **options: object) -> LaunchResult:
+        ended = super().__call__(argv, **options)
+        cwd = options["cwd"]
+        assert isinstance(cwd, Path)
+        (cwd / LOG).write_text("1, 2000, 0, 4096\n2, 21" if self.calls == 2 else "1, 2000\n")
+        return ended
+
+
+def test_a_cell_whose_log_breaks_off_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = a_plan()
+    with pytest.raises(StoreError, match="breaks off, so its cell is not stored"):
+        _run(plan, tmp_path, monkeypatch, Cutting(), Watcher())
+    stored = read_run(tmp_path / a_run_record(plan).run_id).cells
+    assert [cell.record.cell.cell_id for cell in stored] == [plan.cells[0].cell_id]
+
+
 def test_looking_for_room_leaves_nothing(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, a_run_record())
     writer.check_room("0001", ROOM_AFTER_BYTES)
