@@ -11,11 +11,12 @@ import msgspec
 from msgspec import Struct
 
 from kvbench.compare.aspects import blocked, device_of, differences, in_turns
-from kvbench.compare.judge import Question, judge, sample_of
+from kvbench.compare.judge import judge
 from kvbench.compare.lacking import Sides
 from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Row, Sample, Side, Unshared
 from kvbench.compare.policy import Policy
+from kvbench.compare.question import Question, sample_of
 from kvbench.compare.winners import winners
 from kvbench.measure.model import MeasuredRun, Summary
 from kvbench.measure.subjects import OF_A_CURVE

@@ -7,60 +7,17 @@ does not have is MISSING, and one that some repetitions lack is judged by the ot
 """
 
 from collections.abc import Sequence
-from math import exp
-from statistics import median
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kvbench.compare import lacking
 from kvbench.compare.lacking import Sides
 from kvbench.compare.model import Change, Sample, Verdict
-from kvbench.measure.model import Summary
-from kvbench.metrics import Better
-from kvbench.stats import rank_sum, series, signed_rank, two_sample
-from kvbench.stats.two_sample import Goal, TwoSample
-
-LIKE_DRIFT_SHARE = 0.5  # of the change: with a drift this large the change may be its doing
-
-
-class Question(Struct, frozen=True, kw_only=True):
-    """One pair of samples to be judged; ``blocked`` says why it must not be."""
-
-    a: Sample | None
-    b: Sample | None
-    better: Better
-    margin: float
-    blocked: str = ""
-    names: tuple[str, str] = ("first", "other")  # what the two sides are called
-    interleaved: bool = False  # measured in turns: repetitions are pairs, which drift together
-    looks: int = 1  # how often this number was measured for one decision
-
-    def chance(self, of_family: float) -> float:
-        """Return the error allowed over the family, if all its numbers had as many looks."""
-        return of_family * 0.5 ** (self.looks - 1)
-
-
-def sample_of(summary: Summary) -> Sample:
-    """Return the sample that a summary holds, with what its values tell about themselves."""
-    return Sample(
-        values=summary.values,
-        median=summary.median,
-        low=summary.low,
-        high=summary.high,
-        interval=summary.interval,
-        n=summary.n,
-        io_count=summary.io_count,
-        excluded=summary.excluded,
-        censored=summary.censored,
-        reason=summary.reason,
-        doubts=summary.doubts,
-        partial=summary.partial,
-        lacking=summary.lacking,
-        censored_from=summary.censored_from,
-        outliers=series.outliers(summary.values),
-        drift=series.clear_drift(summary.values),
-    )
+from kvbench.compare.question import Question, margins
+from kvbench.compare.steady import drifted, steady
+from kvbench.compare.unclear import doubts, goals, ordered, why_open
+from kvbench.stats import rank_sum, signed_rank, two_sample
+from kvbench.stats.two_sample import TwoSample
 
 
 def judge(
@@ -97,7 +54,7 @@ def judge(
             one = test.p_larger if raises else test.p_smaller
             p.append(min(1.0, one * (2 if sides == "two" else 1) * 2 ** (question.looks - 1)))
         target.update(zip(known, two_sample.holm([*p, *spare]), strict=False))
-    steady = _steady(questions, chance, count)
+    still = steady(questions, chance, count)
     return [
         _change(
             question,
@@ -107,7 +64,7 @@ def judge(
             chance,
             sides,
             count,
-            steady=steady[place],
+            still=still[place],
             advise=advise,
         )
         for place, (question, test) in enumerate(zip(questions, tested, strict=True))
@@ -160,7 +117,7 @@ def _change(
     sides: Sides,
     count: int,
     *,
-    steady: tuple[bool, bool],
+    still: tuple[bool, bool],
     advise: bool,
 ) -> Change:
     a, b = question.a, question.b
@@ -178,18 +135,18 @@ def _change(
         high=test.high,
         p=min(p_worse, p_better),
         margin=question.margin,
-        doubts=_doubts(question),
+        doubts=doubts(question),
     )
     if question.blocked:
         return replace(change, verdict="INCOMPARABLE", reason=question.blocked)
-    if not _ordered(question, test):
+    if not ordered(question, test):
         return replace(change, reason="beyond what fio sees, so its size is not known")
-    drifted = _drifted(question, test, steady)
+    drift = drifted(question, test, still)
     decided = _verdict(question, test, p_worse, p_better, chance, sides)
-    if drifted and decided == "BETTER" and sides == "one":
+    if drift and decided == "BETTER" and sides == "one":
         return replace(change, verdict="SAME")  # its bound holds; only how much better does not
-    if drifted and decided in ("WORSE", "BETTER"):  # more repetitions do not take it away
-        return replace(change, reason=drifted)
+    if drift and decided in ("WORSE", "BETTER"):  # more repetitions do not take it away
+        return replace(change, reason=drift)
     unfair = lacking.unfair(decided, a, b, question.names, sides)
     if unfair:  # what is lacking may be worse than all that is there
         return replace(change, reason=unfair)
@@ -197,18 +154,18 @@ def _change(
         beyond = a.censored or b.censored
         told = "beyond what fio sees, so the change is at least this" if beyond else ""
         return replace(change, verdict=decided, reason=told)
-    if drifted:
-        return replace(change, reason=drifted)
+    if drift:
+        return replace(change, reason=drift)
     bound = question.chance(chance) / (2 if sides == "two" else 1)
-    reason = _why_open(test, question, bound / count, count, sides, min(p_worse, p_better))
+    reason = why_open(test, question, bound / count, count, sides, min(p_worse, p_better))
     if not advise:
         return replace(change, reason=reason)
-    goals = _goals(question, test, bound, count, sides)
-    later = _goals(question, test, bound / 2, count, sides)  # a rerun is one more look
+    near = goals(question, test, bound, count, sides)
+    later = goals(question, test, bound / 2, count, sides)  # a rerun is one more look
     return replace(
         change,
         reason=reason,
-        more=two_sample.more_repetitions(a.known, b.known, goals, paired=test.paired),
+        more=two_sample.more_repetitions(a.known, b.known, near, paired=test.paired),
         more_candidate=two_sample.more_repetitions(a.known, b.known, later, fixed_a=True)
         if sides == "one"
         else None,
@@ -226,7 +183,7 @@ def _verdict(
     """Return the verdict that effect and evidence give, whatever drifts."""
     allowed = chance * (1 + rank_sum.SLACK)
     lower_is_better = question.better == "lower"
-    up, down = _margins(question, test)
+    up, down = margins(question, test)
     shift = test.shift
     beyond_worse = shift > up if lower_is_better else shift < -down
     beyond_better = shift < -down if lower_is_better else shift > up
@@ -246,147 +203,6 @@ def _verdict(
     return "UNCLEAR"
 
 
-def _margins(question: Question, test: TwoSample) -> tuple[float, float]:
-    """Return how far up and how far down is inside the margin, on the scale of the test."""
-    if test.kind == "ratio":
-        return two_sample.ratio_room(question.margin)
-    medians = [abs(median(s.known)) for s in (question.a, question.b) if s is not None and s.known]
-    room = question.margin * max(medians)
-    return room, room
-
-
-def _ordered(question: Question, test: TwoSample) -> bool:
-    """Whether values that fio could only see to be large compare as they stand.
-
-    They do where only one side has some, and the largest of the other lies further below than the
-    margin reaches: then all pairs have their order, and it is that of the ranks.
-    """
-    a, b = question.a, question.b
-    if a is None or b is None or (a.censored_from is None and b.censored_from is None):
-        return True
-    up, down = _margins(question, test)
-    if test.kind != "ratio" or (a.censored_from is not None and b.censored_from is not None):
-        return False
-    if b.censored_from is not None:
-        return b.censored_from > exp(up) * max(a.known)
-    return a.censored_from is not None and a.censored_from > exp(down) * max(b.known)
-
-
-def _goals(
-    question: Question, test: TwoSample, bound: float, count: int, sides: Sides
-) -> list[Goal]:
-    """Return the verdicts that are near, if the change is what it looks like.
-
-    A number inside its margin is tested alone, at ``bound``; a change has to hold among all.
-    """
-    up, down = _margins(question, test)
-    goals = []
-    if test.shift > up or test.shift < -down:
-        beyond = up if test.shift > up else -down
-        goals.append(Goal(limits=(0.0,), chance=bound / count, beyond=beyond))
-    if sides == "two":
-        inside = -down < test.shift < up
-        limits: tuple[float, ...] = (up, -down)
-    else:
-        inside = test.shift < up if question.better == "lower" else test.shift > -down
-        limits = (up,) if question.better == "lower" else (-down,)
-    if inside:
-        goals.append(Goal(limits=limits, chance=bound))
-    return goals
-
-
 def _all_equal(question: Question) -> bool:
     a, b = question.a, question.b
     return a is not None and b is not None and len({*a.known, *b.known}) == 1
-
-
-def _steady(questions: Sequence[Question], chance: float, count: int) -> list[tuple[bool, bool]]:
-    """Return for both sides of each question whether the order of its values may be luck.
-
-    Among many numbers some always rise by luck, so the evidence for a drift is corrected for all
-    of them, as that for a change is.
-    """
-    drifting = [
-        (place, side, found.p)
-        for place, question in enumerate(questions)
-        if not question.interleaved
-        for side, sample in enumerate((question.a, question.b))
-        if sample is not None
-        and sample.drift is not None
-        and (found := series.drift(sample.values)) is not None
-    ]
-    spare = [1.0] * (2 * count - len(drifting))
-    corrected = two_sample.holm([*(p for _, _, p in drifting), *spare])
-    clear = {
-        (place, side)
-        for (place, side, _), p in zip(drifting, corrected, strict=False)
-        if p <= chance * (1 + rank_sum.SLACK)
-    }
-    return [((n, 0) not in clear, (n, 1) not in clear) for n in range(len(questions))]
-
-
-def _drifted(question: Question, test: TwoSample, steady: tuple[bool, bool]) -> str:
-    """Return why a drift stands in the way of a change, "" when none does.
-
-    It stands in the way of WORSE and BETTER only: that a candidate is not worse by more than the
-    margin holds of these two runs as they were, and the drift is told beside them.
-    """
-    change = abs(test.shift) if test.kind == "ratio" else 0.0
-    for (name, sample), still in zip(_named(question), steady, strict=True):
-        drift = sample.drift if sample else None
-        if drift is None or still:
-            continue
-        room = max(question.margin, LIKE_DRIFT_SHARE * change)
-        if abs(drift) > room:
-            return (
-                f"not steady: {name} drifts by {100 * drift:+.0f} % over its "
-                "repetitions, which may be all of the difference"
-            )
-    return ""
-
-
-def _why_open(
-    test: TwoSample, question: Question, each: float, count: int, sides: Sides, p: float
-) -> str:
-    """Return what stands in the way of a verdict; ``each`` is the error allowed to one test."""
-    if min(test.n_a, test.n_b) == 1:
-        return "one repetition has no spread, so no verdict is possible"
-    if rank_sum.smallest_p(test.n_a, test.n_b) > each * (1 + rank_sum.SLACK):
-        least = rank_sum.smallest_n(each)
-        return (
-            f"{test.n_a} and {test.n_b} repetitions cannot show "
-            f"{'WORSE' if sides == 'one' else 'a difference'} among {count} numbers: "
-            f"{'no number of them can' if least is None else f'{least} a side can'}"
-        )
-    if test.low is None or test.high is None:
-        return "too few repetitions for an interval"
-    if test.kind == "difference":
-        return "the difference is within its own spread"
-    margin = 100 * question.margin
-    up, down = (exp(room) for room in _margins(question, test))
-    if test.low > up or test.high * down < 1:
-        return (
-            f"it is beyond {margin:g} %, but the evidence does not hold for {count} numbers "
-            f"together (p={p:.2g})"
-        )
-    if (test.high <= up) if question.better == "lower" else (test.low * down >= 1):
-        return f"it may be better by more than {margin:g} %, or not"
-    return f"it may be worse by more than {margin:g} %, or not"
-
-
-def _named(question: Question) -> tuple[tuple[str, Sample | None], tuple[str, Sample | None]]:
-    return (question.names[0], question.a), (question.names[1], question.b)
-
-
-def _doubts(question: Question) -> tuple[str, ...]:
-    found = []
-    for name, sample in _named(question):
-        if sample is None:
-            continue
-        found += [f"{name}: {text}" for text in sample.doubts]
-        if sample.excluded:
-            many = "repetition does" if sample.excluded == 1 else "repetitions do"
-            found.append(f"{name}: {sample.excluded} {many} not count")
-        if sample.partial:
-            found.append(f"{name}: {lacking.lacking_words(sample)}")
-    return tuple(found)

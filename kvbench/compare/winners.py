@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from kvbench.compare.aspects import blocked, in_turns
-from kvbench.compare.judge import Question, judge
+from kvbench.compare.judge import judge
 from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Difference, RoleWinner, Row, Verdict
 from kvbench.compare.policy import Policy
+from kvbench.compare.question import Question
 from kvbench.measure.model import MeasuredRun
 from kvbench.metrics import METRICS
 from kvbench.workload.schema import ROLES, Role

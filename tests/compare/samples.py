@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from kvbench.compare.judge import Question, sample_of
 from kvbench.compare.model import Sample
+from kvbench.compare.question import Question, sample_of
 from kvbench.measure.model import Summary
 from kvbench.metrics import Better
 from kvbench.stats.interval import median_interval

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kvbench.compare.judge import Question, judge
+from kvbench.compare.judge import judge
 from kvbench.compare.lacking import Sides
 from kvbench.compare.model import Change, Sample
+from kvbench.compare.question import Question
 from kvbench.compare.words import sample_words
 from kvbench.metrics import Better
 from tests.compare.samples import a_question, a_sample
