@@ -54,7 +54,8 @@ class RunLine(Struct, frozen=True, kw_only=True):
     """One run; what the drive did not tell is "-".
 
     ``end`` is "no end" where nothing tells whether the run was killed or still goes on.
-    ``outcomes`` counts cells as the table beside the run has them, None where there is none.
+    ``outcomes`` counts the cells that measure the target, as the table beside the run has them;
+    None where there is no table.
     """
 
     name: str
@@ -221,6 +222,7 @@ def _cells(folder: Path) -> int:
 def _outcomes(folder: Path) -> dict[Outcome, int] | None:
     """Return how many cells are valid, doubtful, invalid, failed by the table beside the run.
 
+    As in the report, those of the host's ceiling and of a search are not among them.
     None where there is no such table, or it is no table of measurements.
     """
     try:
@@ -236,4 +238,5 @@ def _outcomes(folder: Path) -> dict[Outcome, int] | None:
 def _outcome_rows(path: Path) -> Iterator[tuple[str, str]]:
     with io.TextIOWrapper(open_regular(path, TABLE_BYTES_MAX), "utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            yield row["cell_id"], row["outcome"]
+            if row["purpose"] == "measure":
+                yield row["cell_id"], row["outcome"]

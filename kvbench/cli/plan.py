@@ -113,7 +113,9 @@ def describe(plan: Plan) -> list[str]:
         lines.append(f"fill        {format_size(target.size_bytes)} once, when not yet written")
     if plan.writing_cells:
         paced = format_size(paced_write_bytes(plan))
-        writes = f"{plan.writing_cells} cells write; paced writers, and blocks once, {paced}"
+        count = plan.writing_cells
+        cells = "1 cell" if count == 1 else f"{count} cells"
+        writes = f"in {cells}: {paced} by paced writers and by what writes each block once"
         free = unpaced_writers(plan)
         if free:
             writes += f"; as fast as the device takes it: {', '.join(free)}"

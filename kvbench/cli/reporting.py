@@ -1,5 +1,6 @@
 """From a stored run to what a person reads: measure, view, files.  Used by ``run``, ``report``."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -95,9 +96,7 @@ def with_all_figures(reported: Reported) -> ReportView:
 
 def as_json(reported: Reported, files: Sequence[Path]) -> dict[str, object]:
     """Return the answer of ``--json``."""
-    outcomes: dict[str, int] = {}
-    for cell in reported.run.cells:
-        outcomes[cell.outcome] = outcomes.get(cell.outcome, 0) + 1
+    outcomes = Counter(c.outcome for c in reported.run.cells if c.cell.purpose == "measure")
     return {
         "run_id": reported.run.record.run_id,
         "folder": str(reported.archive.folder),

@@ -159,7 +159,8 @@ def _monitors(disk: topology.Block, machine: Machine) -> str:
 
 def _hidden(count: int, machine: Machine) -> str:
     how = "not even to root here" if machine.is_root() else "run as root"
-    return f"{count} processes do not show what they have open; {how}"
+    who = "1 process does" if count == 1 else f"{count} processes do"
+    return f"{who} not show what {'it has' if count == 1 else 'they have'} open; {how}"
 
 
 def _os_name(machine: Machine) -> str:

@@ -122,7 +122,7 @@ def _common_reason(rows: Sequence[RequirementRow], role: Role) -> str:
     """Return in one line why none of the rows was measured."""
     kinds = list(dict.fromkeys(row.reason.partition(":")[0] for row in rows))
     if kinds == [NOT_IN_RUN]:
-        return f"none of its workloads is in this run: run --role {role}"
+        return f"no workload that its card asks for is in this run: run --role {role}"
     if len(kinds) == 1:
         return rows[0].reason
     told = next(row.reason for row in rows if not row.reason.startswith(NOT_IN_RUN))

@@ -119,7 +119,7 @@ def test_cells_are_counted_by_outcome_where_the_run_was_reported(tmp_path: Path)
     shutil.copy(tmp_path / "table.csv", folder / layout.TABLE_FILE)
     (one,) = list_runs(tmp_path, EVERY)
     assert one.outcomes is not None
-    assert sum(one.outcomes.values()) == 119
+    assert sum(one.outcomes.values()) == 119 - 14, "the host's ceilings stand apart"
     assert f"{one.outcomes['valid']} valid" in render([one])
 
 

@@ -300,7 +300,7 @@ def test_a_role_of_which_nothing_was_measured_says_so_in_one_line() -> None:
     absent = judged.requirement(judged.subject(records.a_workload(name="w-2")))
     found = role(judged.run(lambda _: FAST), judged.card([absent], [absent]))
     assert not found.measured
-    assert found.reason == "none of its workloads is in this run: run --role memory"
+    assert found.reason == "no workload that its card asks for is in this run: run --role memory"
     cached = role(judged.run(lambda _: FAST, direct=False), judged.card([judged.requirement()]))
     assert cached.reason.startswith("page cache")
 
