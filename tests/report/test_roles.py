@@ -120,7 +120,8 @@ def test_a_role_of_which_nothing_was_measured_is_one_line_and_no_table() -> None
     found = shown(card=judged.card([judged.requirement(ABSENT)] * 5))
     told = [line for line in lines(found).splitlines() if line.startswith("memory")]
     assert told == [
-        "memory      not measured: no workload that its card asks for is in this run: run --role memory"
+        "memory      not measured: no workload that its card asks for is in this run: "
+        "run --role memory"
     ]
     page = html.render(found)
     section = page[page.index('id="cards"') : page.index('id="facts"')]
