@@ -33,7 +33,8 @@ def why_open(
             f"it is beyond {margin:g} %, but the evidence does not hold for {count} numbers "
             f"together (p={p:.2g})"
         )
-    if (test.high <= up) if question.better == "lower" else (test.low * down >= 1):
+    not_worse = (test.high <= up) if question.better == "lower" else (test.low * down >= 1)
+    if sides == "two" and not_worse:
         return f"it may be better by more than {margin:g} %, or not"
     return f"it may be worse by more than {margin:g} %, or not"
 

@@ -108,7 +108,7 @@ def _word(row: GateRow) -> str:
 
 
 def _next_step(gate: Gate) -> str:
-    return " ".join(f"{sentence(line)}." for line in what_decides(gate))
+    return " ".join(f"{sentence(line[:1].upper() + line[1:])}." for line in what_decides(gate))
 
 
 def _decide(gate: Gate, command: Sequence[str]) -> str:
