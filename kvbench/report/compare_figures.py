@@ -10,7 +10,15 @@ from msgspec.structs import replace
 
 from kvbench.metrics import percentile_name
 from kvbench.report.compare_words import letter
-from kvbench.report.curves import Member, curve_of, histograms_of, members_of
+from kvbench.report.curves import (
+    Member,
+    curve_of,
+    histograms_of,
+    member_label,
+    members_of,
+    refusals_of,
+    refused_words,
+)
 from kvbench.report.load import load_figures
 from kvbench.report.model import Curve, CurvePanel, Figure, LinePanel, LineSeries, PlainTable, Rule
 from kvbench.report.points import Index, Point, latency_prefix
@@ -220,7 +228,8 @@ def _percentiles(
     first = next((workload for workload in own if workload is not None), None)
     if first is None or first.matrix or not first.primary:
         return None
-    shared = _shared(_lines(indexes, own, first.primary[0].partition(".")[0]))
+    stream = first.primary[0].partition(".")[0]
+    shared = _shared(_lines(indexes, own, stream))
     places = shared[:1] + shared[-1:] if len(shared) > 1 else shared
     drawn = [
         (panel, of_point)
@@ -236,7 +245,8 @@ def _percentiles(
         question=f"How long does {name} take in each run, and how much longer do the slowest take?",
         how_to_read="Bold: median of the repetitions at each percentile; thin: every repetition. "
         "A colour is a run. A line ends where fewer than ten lie beyond."
-        + (" The first and the last point that they share are drawn." if len(shared) > 2 else ""),
+        + (" The first and the last point that they share are drawn." if len(shared) > 2 else "")
+        + refused_words(list(_refused(indexes, own, stream))),
         panels=tuple(panel for panel, _ in drawn),
         table=_curve_table(
             f"{name}: latency percentiles, median over repetitions",
@@ -259,6 +269,19 @@ def _lines(
                 key = (*sorted(point.cell.parameters.items()), direction)
                 found.setdefault(key, {})[side] = _Line(index, workload, member)
     return found
+
+
+def _refused(
+    indexes: Sequence[Index], own: Sequence[Workload | None], stream: str
+) -> Iterator[tuple[str, Member]]:
+    """Yield the lines of which repetitions do not count, with their names."""
+    for side, (index, workload) in enumerate(zip(indexes, own, strict=True)):
+        for member in members_of(index, workload) if workload is not None else ():
+            point, placed, _ = member
+            if placed.stream.name != stream or not _belongs(point) or workload is None:
+                continue
+            if refusals_of(member):
+                yield f"{letter(side)}: {member_label(workload, member)}", member
 
 
 def _shared(lines: dict[PointKey, OfPoint]) -> list[OfPoint]:

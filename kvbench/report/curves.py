@@ -1,7 +1,8 @@
 """Latency histograms -> percentile curves for one workload.  Pure.
 
 A curve is the median over repetitions at each percentile, as every number of a report is; each
-repetition is kept beside it.  A curve ends where fewer than ten I/Os lie beyond.
+repetition is kept beside it.  A curve ends where fewer than ten I/Os lie beyond.  A repetition
+whose percentiles do not count, an overloaded one, is no part of a line either.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ from kvbench.report.words import (
     metric_label,
     parameter_words,
     quantity,
+    sentence,
     short,
     summary_detail,
     summary_text,
@@ -28,6 +30,7 @@ from kvbench.report.words import (
 from kvbench.workload.schema import Workload
 
 CURVES_MAX = 8
+REFUSED_MAX = 4  # lines that are named because they are not drawn
 NINES_FIRST = -log10(1 - 0.5)  # the axis starts at the median
 NINES_STEP = 0.05
 RANK_SLACK = 1e-12  # a share that is a float is not raised to the next rank by its last bit
@@ -65,7 +68,8 @@ def curve_figure(index: Index, workload: Workload, figure_id: str) -> Figure | N
         title=f"{name}: latency percentiles",
         question=f"How long does {unit} of {name} take, and how much longer do the slowest take?",
         how_to_read="Bold: median of the repetitions at each percentile; thin: every repetition. "
-        f"A line ends where fewer than ten {what} lie beyond.{shown}",
+        f"A line ends where fewer than ten {what} lie beyond.{shown}"
+        f"{refused_words(_refused(index, workload))}",
         panels=(
             CurvePanel(
                 title=f"{name}: latency percentiles",
@@ -121,12 +125,64 @@ def members_of(index: Index, workload: Workload) -> list[Member]:
 
 
 def histograms_of(member: Member) -> Iterable[StreamHistogram]:
-    """Yield one histogram per repetition that counts and has enough I/Os for a median."""
+    """Yield one histogram per repetition whose percentiles count, with I/Os for a median."""
+    for found, refusal in _told(member):
+        if not refusal:
+            yield found
+
+
+def refusals_of(member: Member) -> tuple[str, ...]:
+    """Return why repetitions that count are no part of the line, one reason for each."""
+    return tuple(refusal for _, refusal in _told(member) if refusal)
+
+
+def refused_words(refused: Sequence[tuple[str, Member]]) -> str:
+    """Return which lines lack what and why, "" for none: `` Not drawn: writer (overloaded).``.
+
+    Args:
+        refused: the label of a line, and the line.
+    """
+    whole: list[str] = []
+    part: list[str] = []
+    for label, member in refused:
+        reasons = refusals_of(member)
+        heads = dict.fromkeys(sentence(reason.partition(":")[0]) for reason in reasons)
+        why = ", ".join(heads)
+        if any(histograms_of(member)):
+            used = len(member[0].used)
+            part.append(f"{label} ({len(reasons)} of {used} repetitions: {why})")
+        elif reasons:
+            whole.append(f"{label} ({why})")
+    texts = (("Not drawn", whole), ("Without the repetitions that do not count", part))
+    return "".join(f" {head}: {_some(names)}." for head, names in texts if names)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - REFUSED_MAX} more" if len(names) > REFUSED_MAX else ""
+    return f"{'; '.join(names[:REFUSED_MAX])}{more}"
+
+
+def _refused(index: Index, workload: Workload) -> list[tuple[str, Member]]:
+    members = members_of(index, workload)
+    return [(member_label(workload, m), m) for m in members if refusals_of(m)]
+
+
+def _told(member: Member) -> Iterable[tuple[StreamHistogram, str]]:
+    """Yield the histogram of each repetition with enough I/Os, and why it does not count."""
     point, placed, direction = member
     for cell in point.used:
         found = _histogram(cell, placed, direction)
         if found is not None and found.counts.sum() >= IOS_MIN:
-            yield found
+            yield found, _refusal(cell, placed, direction)
+
+
+def _refusal(cell: MeasuredCell, placed: Placed, direction: IoDirection) -> str:
+    """Return why not even the median of a histogram counts, "" where it does."""
+    wanted = (placed.stream.name, direction, f"{latency_prefix(placed.stream)}_p50")
+    for one in cell.measurements:
+        if (one.stream, one.direction, one.metric) == wanted and one.value is None:
+            return one.reason or "no reason is given"
+    return ""
 
 
 def _histogram(

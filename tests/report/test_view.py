@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.host.model import Fact
-from kvbench.measure.model import Finding, MeasuredRun
+from kvbench.measure.model import Finding, MeasuredCell, MeasuredRun
 from kvbench.plan import Scaled
 from kvbench.report import text, view
 from kvbench.report.curves import CURVES_MAX, quantiles
@@ -315,6 +315,49 @@ def test_a_large_sweep_draws_whole_ladders_and_says_how_many() -> None:
     assert len(curves.curves) == CURVES_MAX
     assert "8 of 48 lines are drawn" in figures[-1].how_to_read
     assert "8 of 12 lines are drawn" in figures[0].how_to_read
+
+
+OVERRUN = "overloaded: offered 9k/s, achieved 5k/s"
+
+
+def overrun(cell: MeasuredCell) -> MeasuredCell:
+    """Return a cell whose lookups, mixed with others, have no percentiles."""
+    if cell.cell.alone is not None:
+        return cell
+    lost = tuple(
+        replace(m, value=None, reason=OVERRUN)
+        if m.stream == "lookup" and m.metric.startswith("latency_p")
+        else m
+        for m in cell.measurements
+    )
+    return replace(cell, measurements=lost)
+
+
+def test_no_curve_is_drawn_of_repetitions_whose_percentiles_do_not_count() -> None:
+    run = make_run([TENANTS], judge=all_valid)
+    whole, lost = (
+        next(f for f in seen(one).roles[0].figures if "percentiles" in f.title)
+        for one in (run, replace(run, cells=tuple(overrun(cell) for cell in run.cells)))
+    )
+    before, after = (
+        [curve.label for p in figure.panels if isinstance(p, CurvePanel) for curve in p.curves]
+        for figure in (whole, lost)
+    )
+    assert set(before) - set(after) == {"lookup, mixed"}
+    assert "Not drawn: lookup, mixed (overloaded)." in lost.how_to_read
+    assert "Not drawn" not in whole.how_to_read
+
+
+def test_one_overloaded_repetition_is_no_part_of_its_curve() -> None:
+    run = make_run([TENANTS], judge=all_valid)
+    cells = tuple(overrun(cell) if cell.cell.repetition == 2 else cell for cell in run.cells)
+    figures = seen(replace(run, cells=cells)).roles[0].figures
+    figure = next(f for f in figures if "percentiles" in f.title)
+    curves = [c for p in figure.panels if isinstance(p, CurvePanel) for c in p.curves]
+    drawn = {curve.label: len(curve.repetitions) for curve in curves}
+    assert drawn["lookup, mixed"] == 2
+    assert drawn["lookup, alone"] == 3
+    assert "lookup, mixed (1 of 3 repetitions: overloaded)" in figure.how_to_read
 
 
 def test_too_few_ios_draw_no_curve() -> None:
