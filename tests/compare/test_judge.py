@@ -405,3 +405,13 @@ def test_any_numbers_get_a_verdict_and_never_an_error(a: list[float], b: list[fl
         change = one(a_question(a, b), sides=sides)
         assert change.verdict in ("BETTER", "WORSE", "SAME", "UNCLEAR", "MISSING")
         assert change.verdict != "SAME" or len(a) > 1
+
+
+def test_more_of_the_candidate_alone_is_only_advised_where_the_baseline_is_large_enough() -> None:
+    noise = np.exp([0.02, -0.15, 0.15, -0.02, 0.08, -0.08]).tolist()
+    small, large = (one(a_question(n * noise, noise, "lower", 0.1)) for n in (1, 4))
+    assert (small.verdict, large.verdict) == ("UNCLEAR", "UNCLEAR")
+    assert small.more is not None
+    assert small.more_candidate is None
+    assert large.more_candidate is not None
+    assert one(a_question(noise, noise, "lower", 0.1), "two").more_candidate is None
