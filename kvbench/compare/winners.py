@@ -9,9 +9,12 @@ from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Difference, RoleWinner, Row, Verdict
 from kvbench.compare.policy import Policy
 from kvbench.compare.question import Question
+from kvbench.compare.unproven import unproven_sides, unproven_words
 from kvbench.measure.model import MeasuredRun
 from kvbench.metrics import METRICS
 from kvbench.workload.schema import ROLES, Role
+
+CANNOT_SAY = "cannot say"
 
 _Table = dict[tuple[int, int], list[Verdict]]  # (a, b) -> the verdicts of b against a
 
@@ -26,6 +29,7 @@ def winners(
 
     A side wins a role when no other beats it in any primary number and it beats every other in at
     least one.  All pairs of sides are one family of tests, and only numbers that are shared count.
+    Of reads of blocks that were never proven written nothing can be said.
     """
     return tuple(
         _winner(role, [row for row in rows if row.primary and row.role == role], runs, differences,
@@ -49,6 +53,9 @@ def _winner(
     ]
     if reasons:
         return RoleWinner(role=role, winner=None, text=f"not comparable: {reasons[0]}")
+    if sides := unproven_sides((row.key for row in rows), runs):
+        text = f"{CANNOT_SAY}: {unproven_words(side_letter(side) for side in sides)}"
+        return RoleWinner(role=role, winner=None, text=text)
     table = _all_pairs(rows, runs, policy)
     decided = [v for verdicts in table.values() for v in verdicts if v in ("BETTER", "WORSE")]
     candidates = [

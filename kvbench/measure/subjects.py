@@ -141,7 +141,7 @@ class Lookup:
         if not plan.direct or written.state == "buffered":
             return f"{PAGE_CACHE}: the run did not ask the device"
         stream = next(s for s in workload.streams if s.name == subject.stream)
-        if written.state == "unproven" and stream.reads:
+        if never_proven(self.run, stream):
             return f"{UNPROVEN}: such reads may not reach the medium"
         return ""
 
@@ -182,6 +182,11 @@ class Lookup:
         """Say what of the workload was made smaller, where that may be why."""
         told = [s.text for s in self.run.record.plan.scaled if s.workload == subject.workload]
         return told[0] if told else f"the run's {subject.workload} does not have it"
+
+
+def never_proven(run: MeasuredRun, stream: Stream) -> bool:
+    """Whether ``stream`` read blocks that nobody proved to be written."""
+    return run.record.written.state == "unproven" and stream.reads
 
 
 def _checks(run: MeasuredRun) -> dict[tuple[str, str], dict[str, None]]:

@@ -7,6 +7,7 @@ from math import isfinite
 from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.letters import side_letter
 from kvbench.compare.model import Change, Comparison, Difference, Key, Sample, Side
+from kvbench.compare.winners import CANNOT_SAY
 from kvbench.report.words import (
     metric_label,
     missing_text,
@@ -161,7 +162,9 @@ def verdict_words(comparison: Comparison) -> str:
         return f"INCOMPARABLE: {why}."
     parts = []
     for winner in comparison.winners:
-        if winner.winner is None:
+        if winner.text.startswith(CANNOT_SAY):
+            parts.append(f"{winner.role}: {sentence(winner.text)}")
+        elif winner.winner is None:
             parts.append(f"{winner.role}: no winner ({sentence(winner.text)})")
         else:
             side = comparison.sides[winner.winner]

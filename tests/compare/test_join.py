@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from kvbench.compare.join import compare_runs
 from kvbench.compare.model import Comparison, Row
 from kvbench.compare.policy import Policy, find_policy
+from kvbench.host.model import Written
 from kvbench.measure.model import MeasuredRun
 from kvbench.workload.schema import Timing
 from tests.compare.runs import THREE, a_run
@@ -19,6 +20,12 @@ LIKE_FAST = {name: [1.001 * v for v in values] for name, values in FAST.items()}
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     return find_policy(None, "compare")
+
+
+def unproven(run: MeasuredRun) -> MeasuredRun:
+    """A run on a target of which nobody knows whether it was written."""
+    written = Written(state="unproven", reason="no record of a fill")
+    return replace(run, record=replace(run.record, written=written))
 
 
 def row(comparison: Comparison, metric: str) -> Row:
@@ -41,6 +48,20 @@ def test_a_better_drive_wins_its_role_and_the_first_can_win_too(policy: Policy) 
         found = compare_runs([a_run("a", runs[0]), a_run("b", runs[1])], policy)
         (winner,) = found.winners
         assert (winner.role, winner.winner) == ("memory", place)
+
+
+def test_reads_of_blocks_never_proven_written_win_nothing(policy: Policy) -> None:
+    runs = [a_run("a", FAST), a_run("b", SLOW), a_run("c", SLOW)]
+    (winner,) = compare_runs([unproven(run) for run in runs], policy).winners
+    assert winner.winner is None
+    assert winner.text == ("cannot say: on A, B, C the reads were of blocks never proven written")
+
+
+def test_writes_need_no_proof_that_anything_was_there(policy: Policy) -> None:
+    writes = replace(THREE, streams=tuple(replace(s, direction="write") for s in THREE.streams))
+    runs = [a_run(name, v, workload=writes) for name, v in (("a", FAST), ("b", SLOW))]
+    (winner,) = compare_runs([unproven(run) for run in runs], policy).winners
+    assert winner.winner == 0
 
 
 def test_no_evidence_no_winner(policy: Policy) -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kvbench.compare.model import Difference
+from kvbench.host.model import Written
 from kvbench.report import compare_csv
 from kvbench.report.compare_doubts import share_marks
 from kvbench.report.compare_model import CompareView
@@ -34,6 +35,16 @@ def test_the_verdict_names_the_winner_of_each_role(view: CompareView) -> None:
         ("performance", "B"),
     ]
     assert view.state == "note"
+
+
+def test_the_headline_cannot_say_who_is_best_by_reads_never_proven_written() -> None:
+    written = Written(state="unproven", reason="no record of a fill")
+    runs = [drive("alpha", jitter=1), drive("beta", slower=0.7, jitter=2)]
+    view = view_of([replace(r, record=replace(r.record, written=written)) for r in runs])
+    why = "cannot say: on A, B the reads were of blocks never proven written"
+    assert view.verdict == f"memory: {why}; performance: {why}."
+    assert {(winner.winner, winner.text) for winner in view.winners} == {(None, why)}
+    assert view.state == "doubt"
 
 
 def test_only_the_first_side_has_no_verdict(view: CompareView) -> None:
