@@ -168,6 +168,8 @@ def choose(arguments: argparse.Namespace, *, only_shown: bool = False) -> Choice
     """
     workloads, suite, repetitions = _workloads(arguments)
     span = None if arguments.span is None else parse_size(arguments.span, where="--span")
+    if span == 0:
+        raise UsageError("a span of no bytes holds no I/O", where="--span")
     runtime = None
     if arguments.runtime is not None:
         runtime = parse_duration(arguments.runtime, where="--runtime")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kvbench.errors import UsageError
+from kvbench.host import ownership
 from kvbench.store import layout
 
 
@@ -24,7 +25,7 @@ def check_outputs(
 
     Raises:
         UsageError: two outputs of one name, a folder, a device or other special file, a part of
-            an archive, or one of ``kept``.
+            an archive, a record of kvbench's own, or one of ``kept``.
     """
     stays = [path for path in kept if path is not None]
     allowed = {path.resolve() for path in derived}
@@ -47,6 +48,8 @@ def check_outputs(
         for one in stays:
             if one.resolve() == resolved or _same_file(one, path):
                 raise UsageError("is read or measured, so it is not replaced", where=where)
+        if status is not None and _is_record(resolved):
+            raise UsageError("is a record that kvbench needs, so it is not replaced", where=where)
         if resolved not in allowed and _archive_of(resolved) is not None:
             raise UsageError("would become a part of the archive", where=where)
         nearest = next(parent for parent in resolved.parents if parent.exists())
@@ -59,6 +62,11 @@ def _same_file(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def _is_record(path: Path) -> bool:
+    """Return whether a file tells of a preparation, or which file kvbench made for itself."""
+    return path.name == ownership.RECORD or path.parent.name == layout.STAMPS_FOLDER
 
 
 def _archive_of(path: Path) -> Path | None:

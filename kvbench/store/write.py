@@ -204,7 +204,8 @@ def write_derived(path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        hint = "free space or name another place; what was measured is kept"
+        raise _unwritable(path, error, hint) from error
 
 
 def _set_aside(path: Path) -> None:
@@ -248,9 +249,9 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
-    return StoreError(
-        f"cannot be written: {error.strerror or error}",
-        where=str(path),
-        hint="free space or choose another folder with --results; finished cells are kept",
-    )
+def _unwritable(
+    path: Path,
+    error: OSError,
+    hint: str = "free space or choose another folder with --results; finished cells are kept",
+) -> StoreError:
+    return StoreError(f"cannot be written: {error.strerror or error}", where=str(path), hint=hint)

@@ -194,6 +194,20 @@ def test_what_was_measured_is_not_replaced(
         assert path.read_text() == "data"
 
 
+@pytest.mark.parametrize("option", ["--html", "--csv", "--markdown"])
+@pytest.mark.parametrize("record", ["target.json", "stamps/device-171aa4db9244.json"])
+def test_a_record_that_later_runs_need_is_not_replaced(
+    store: Path, capsys: pytest.CaptureFixture[str], option: str, record: str
+) -> None:
+    kept = store / record
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("{}")
+    assert call(store, "report", option, str(kept)) == 2
+    assert "is a record that kvbench needs, so it is not replaced" in capsys.readouterr().err
+    assert kept.read_text() == "{}"
+    kept.unlink()
+
+
 def test_a_policy_is_not_replaced(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,3 +102,11 @@ def test_a_name_may_stand_behind_the_options(
     code = main(["compare", "one", "--results", str(tmp_path), "two"])
     assert code == ExitCode.STORE  # both names were taken, and neither is a run
     assert "no run 'one'" in capsys.readouterr().err
+
+
+def test_a_span_of_nothing_is_told_and_is_not_taken_for_none_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["plan", "--workload", "vllm-block", "--results", str(tmp_path), "--span", "0"]
+    assert main(argv) == ExitCode.USAGE
+    assert "a span of no bytes holds no I/O" in capsys.readouterr().err
