@@ -14,6 +14,7 @@ from kvbench.compare.aspects import blocked, differences
 from kvbench.compare.join import Paired, changes_of, pair, sides_of
 from kvbench.compare.model import Change, Sample, Side
 from kvbench.compare.policy import PRIMARY, Policy, RequiredLevel
+from kvbench.compare.unproven import unproven_sides, unproven_words
 from kvbench.errors import UsageError
 from kvbench.gate.model import Gate, GateRow, Outcome, RequiredRow, RowVerdict, Ungated
 from kvbench.gate.pool import looks_of
@@ -77,6 +78,7 @@ def decide(
         ungated=tuple(Ungated(key=p.key, reason=_why_ungated(p)) for p in ungated),
         required=required,
         reasons=reasons,
+        doubts=tuple(_unproven(gated, runs)),
         confidence=policy.confidence,
         decides_from_n=rank_sum.smallest_n(
             policy.chance / 2 ** (max(looks, default=1) - 1) / max(1, len(gated))
@@ -87,6 +89,11 @@ def decide(
         looks=1 + len(reruns),
         reruns=tuple(reruns),
     )
+
+
+def _unproven(gated: Sequence[Paired], runs: Sequence[MeasuredRun]) -> Iterator[str]:
+    if sides := unproven_sides((paired.key for paired in gated), runs):
+        yield f"not to be relied on: {unproven_words(SIDES[side] for side in sides)}"
 
 
 def _never_there(paired: Paired, policy: Policy) -> bool:

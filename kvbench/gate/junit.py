@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from kvbench.compare.policy import Policy
 from kvbench.compare.words import key_words
 from kvbench.gate.model import Gate, GateRow
-from kvbench.gate.words import row_words
+from kvbench.gate.words import headline_parts, row_words
 
 _UNFIT = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -41,7 +41,7 @@ def junit(gate: Gate, policy: Policy) -> str:
     kind = {"PASS": "", "FAIL": "failure"}.get(gate.outcome, "error")
     whole = ElementTree.Element("testcase", classname="kvbench", name="verdict")
     if kind:
-        text = f"{gate.outcome}: {'; '.join(gate.reasons)}"
+        text = f"{gate.outcome}: {'; '.join(headline_parts(gate))}"
         ElementTree.SubElement(whole, kind, message=_fit(text), type=gate.outcome)
     cases.append((kind, whole))
     kinds = [kind for kind, _ in cases]

@@ -63,4 +63,5 @@ class Gate(Struct, frozen=True, kw_only=True):
     policy: str
     looks: int = 1
     more_candidate: int | None = None
+    doubts: tuple[str, ...] = ()  # why all numbers may be wrong, whatever the verdict
     reruns: tuple[str, ...] = ()  # ids of the runs whose repetitions were added to the candidate

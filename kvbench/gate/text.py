@@ -7,7 +7,7 @@ from textwrap import wrap
 from kvbench.compare.words import change_words, key_words, sample_words
 from kvbench.document import printable
 from kvbench.gate.model import Gate, GateRow, RowVerdict
-from kvbench.gate.words import judged_direction, what_decides
+from kvbench.gate.words import headline_parts, judged_direction, what_decides
 
 WIDTH = 100
 ROWS_MAX: dict[RowVerdict, int] = {"WORSE": 6, "MISSING": 4, "INCOMPARABLE": 2, "UNCLEAR": 4}
@@ -46,9 +46,7 @@ def _first_line(gate: Gate) -> str:
         for verdict in ("PASS", *ROWS_MAX)
         if any(row.verdict == verdict for row in gate.rows)
     ]
-    passed = sum(row.verdict == "PASS" for row in gate.rows)
-    told = "; ".join(gate.reasons) or f"{_numbers(passed)} not worse by more than the margin"
-    line = f"{gate.outcome}: {told}"
+    line = f"{gate.outcome}: {'; '.join(headline_parts(gate))}"
     return line if len(counts) < 2 or len(line) > 60 else f"{line} ({', '.join(counts)})"
 
 

@@ -8,6 +8,14 @@ from kvbench.gate.model import Gate, GateRow
 from kvbench.metrics import METRICS, Better
 
 
+def headline_parts(gate: Gate) -> Iterator[str]:
+    """Yield what stands behind the outcome: what is in the way of PASS, and what doubts it all."""
+    passed = sum(row.verdict == "PASS" for row in gate.rows)
+    numbers = "1 number" if passed == 1 else f"{passed} numbers"
+    yield from gate.reasons or (f"{numbers} not worse by more than the margin",)
+    yield from gate.doubts
+
+
 def judged_direction(row: GateRow) -> Better:
     """Return which direction is better; neither where nothing is concluded."""
     return "neither" if row.verdict == "INCOMPARABLE" else METRICS[row.key.metric].better

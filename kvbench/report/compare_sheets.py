@@ -65,6 +65,7 @@ def of_gate(gate: Gate) -> list[Sheet]:
     """Return the verdict, what differs, the gated numbers by unit, what is required."""
     about: list[tuple[Plain, ...]] = [("verdict", gate.outcome)]
     about += [("reason", reason) for reason in gate.reasons]
+    about += [("doubt", doubt) for doubt in gate.doubts]
     about += [("policy", gate.policy), ("confidence (%)", 100 * gate.confidence)]
     for title, side in zip(("baseline", "candidate"), gate.sides, strict=True):
         about += [(title, side.run_id), (f"{title} label", side.label)]

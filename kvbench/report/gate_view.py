@@ -9,7 +9,7 @@ from kvbench.compare.aspects import ASPECTS
 from kvbench.compare.model import Change, Difference, Sample, Side
 from kvbench.compare.words import key_words
 from kvbench.gate.model import Gate, GateRow
-from kvbench.gate.words import judged_direction, what_decides
+from kvbench.gate.words import headline_parts, judged_direction, what_decides
 from kvbench.report.compare_words import (
     aspect_value,
     change_words,
@@ -87,11 +87,7 @@ def build(gate: Gate, command: Sequence[str] = ()) -> GateView:
 
 
 def _verdict(gate: Gate) -> str:
-    told = "; ".join(sentence(reason) for reason in gate.reasons)
-    if told:
-        return f"{told}."
-    passed = sum(row.verdict == "PASS" for row in gate.rows)
-    return f"{_numbers(passed)} not worse by more than the margin."
+    return f"{'; '.join(sentence(part) for part in headline_parts(gate))}."
 
 
 def _numbers(count: int) -> str:

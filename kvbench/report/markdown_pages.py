@@ -170,6 +170,7 @@ def _gate(gate: Gate) -> Iterator[str]:
     reasons = "; ".join(gate.reasons)
     passed = sum(row.verdict == "PASS" for row in gate.rows)
     told = reasons or f"{passed} of {len(gate.rows)} numbers not worse by more than the margin"
+    told = "; ".join([told, *gate.doubts])
     yield f"**{gate.outcome}**: {escaped(told)}"
     yield ""
     for title, side in zip(("baseline", "candidate"), gate.sides, strict=True):

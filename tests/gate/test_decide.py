@@ -11,8 +11,11 @@ from msgspec.structs import replace
 from kvbench.compare.policy import Policy, RequiredLevel, find_policy
 from kvbench.errors import UsageError
 from kvbench.gate.decide import decide
+from kvbench.gate.junit import junit
 from kvbench.gate.model import Gate
 from kvbench.gate.pool import looks_of
+from kvbench.gate.text import render
+from kvbench.host.model import Written
 from kvbench.measure.model import MeasuredCell, MeasuredRun, Measurement, Summary
 from kvbench.measure.roles import Judgement
 from kvbench.workload.schema import Load
@@ -47,6 +50,21 @@ def test_a_regression_fails_with_the_right_number(policy: Policy) -> None:
     assert found.outcome == "FAIL"
     worse = [row.key.metric for row in found.rows if row.verdict == "WORSE"]
     assert worse == ["iops"]
+
+
+def test_reads_never_proven_written_change_no_verdict_and_are_told(policy: Policy) -> None:
+    written = Written(state="unproven", reason="no record of a fill")
+    why = (
+        "not to be relied on: on baseline, candidate the reads were of blocks never proven written"
+    )
+    for values, outcome in ((SAME, "PASS"), (SLOWER, "FAIL")):
+        runs = [a_run(name, v, written=written) for name, v in (("base", GOOD), ("new", values))]
+        found = gate(policy, runs[1], runs[0])
+        proven = gate(policy, a_run("new", values))
+        assert (found.outcome, found.reasons) == (outcome, proven.reasons)
+        assert (found.doubts, proven.doubts) == ((why,), ())
+        assert why in " ".join(render(found).split("\n\n")[0].split())
+        assert found.outcome == "PASS" or why in junit(found, policy)
 
 
 def test_an_improvement_passes_and_is_named(policy: Policy) -> None:
