@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import signal
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -239,20 +240,29 @@ def _make_the_change(
 ) -> None:
     """Run the operator's command; the target is not held meanwhile."""
     output.advise(f"side {order[0]} is done; now: {arguments.between}")
-    code = run_operators_command(
-        arguments.between,
-        {
-            "KVBENCH_TARGET": read_run(first).record.identity.real_path,
-            "KVBENCH_FROM": order[0],
-            "KVBENCH_TO": order[1],
-        },
+    go_on = (
+        f"side {order[0]} is kept; make the change, then give --after {first.name} in the place "
+        "of --between"
     )
+    try:
+        code = run_operators_command(
+            arguments.between,
+            {
+                "KVBENCH_TARGET": read_run(first).record.identity.real_path,
+                "KVBENCH_FROM": order[0],
+                "KVBENCH_TO": order[1],
+            },
+            told=lambda number: output.advise_at_once(
+                f"{signal.Signals(number).name}: ending once the command between the sides has"
+            ),
+        )
+    except Interrupted as error:
+        raise Interrupted(error.message, where=error.where, hint=go_on) from None
     if code != 0:
         raise EnvironmentMissing(
             f"the command between the sides ended with {code}, so side {order[1]} is not measured",
             where=arguments.between,
-            hint=f"side {order[0]} is kept; make the change, then give --after {first.name} in the "
-            "place of --between",
+            hint=go_on,
         )
 
 

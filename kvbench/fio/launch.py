@@ -183,24 +183,40 @@ def capture(argv: Sequence[str], *, timeout_s: float, cwd: Path | None = None) -
         )
 
 
-def run_operators_command(command: str, environment: Mapping[str, str]) -> int:
+def run_operators_command(
+    command: str, environment: Mapping[str, str], *, told: Callable[[int], None] = lambda _: None
+) -> int:
     """Run a shell command of the operator's own and return its exit code, negative for a signal.
 
-    Unlike fio it is never ended by kvbench and does not die with it: it may be writing firmware.
+    Unlike fio it is never ended by kvbench, which waits for it: it may be writing firmware.
     Ctrl-C reaches it from the terminal, and it decides itself what that means.  What it prints
     goes to standard error.
 
+    Args:
+        command: for /bin/sh.
+        environment: is added to that of this process.
+        told: called with the number of the first signal that asks kvbench to end; it runs in a
+            signal handler.
+
     Raises:
         EnvironmentMissing: there is no shell.
-        Interrupted: by Ctrl-C, which the command outlived; it has ended.
+        Interrupted: by INT, TERM or HUP, which the command outlived; it has ended.
     """
     pressed = 0
 
-    def note(_number: int, _frame: object) -> None:
+    def note(number: int, _frame: object) -> None:
         nonlocal pressed
         pressed += 1
+        if pressed == 1:
+            told(number)
 
-    before = signal.signal(signal.SIGINT, note)  # a handler is not inherited, as ignoring would be
+    # A handler is not inherited, as ignoring would be; what the caller ignores stays ignored.
+    noted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {
+        number: signal.signal(number, note)
+        for number in noted
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         child = subprocess.Popen(
             ["/bin/sh", "-c", command], env={**os.environ, **environment}, stdout=sys.stderr
@@ -209,9 +225,12 @@ def run_operators_command(command: str, environment: Mapping[str, str]) -> int:
     except OSError as error:
         raise EnvironmentMissing(f"/bin/sh cannot be run: {error.strerror}") from None
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if pressed:
-        raise Interrupted("stopped by the user once the command had ended", where=command)
+        raise Interrupted(
+            f"stopped by the user once the command had ended (with {code})", where=command
+        )
     return code
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from kvbench.plan import Cell, Plan
 from kvbench.store.read import list_runs, read_run
 from kvbench.store.records import CellRecord, EndRecord, RunRecord
 from kvbench.units import MIB
-from tests.cli.program import SMALL, kvbench, needs_fio
+from tests.cli.program import SMALL, kvbench, needs_fio, started
 from tests.compare.runs import a_record
 from tests.host.loops import loop_over, make_backing, needs_loops
 from tests.records import a_plan, a_target
@@ -80,6 +81,27 @@ def test_reversed_b_comes_first_and_a_stays_the_baseline(tmp_path: Path) -> None
     assert b.pairing is not None
     assert b.pairing.order == "first"
     assert [side["run_id"] for side in answer["gate"]["sides"]] == [a.run_id, b.run_id]
+
+
+@pytest.mark.fio
+@needs_fio
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_waits_for_the_command_and_tells_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    target = written_file(tmp_path / "drive")
+    change = "touch begun; sleep 2; touch ended"
+    with started("ab", target, *QUICK, "--between", change, cwd=tmp_path) as process:
+        end = time.monotonic() + 90
+        while not (tmp_path / "begun").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, said
+    assert (tmp_path / "ended").exists(), "what may write firmware is not left behind"
+    assert f"{number.name}: ending once the command between the sides has" in said
+    (first,) = list_runs(tmp_path / "results")
+    assert f"side A is kept; make the change, then give --after {first.name}" in said
 
 
 @pytest.mark.fio
