@@ -79,12 +79,16 @@ class ContextReload(Struct, frozen=True, kw_only=True):
 class Winning(Struct, frozen=True, kw_only=True):
     """The lengths at which reloading wins, with every request at one pace.
 
-    ``prefill`` says which end of the estimate is compared with.  None: not measured.
+    ``prefill`` says which end of the estimate is compared with.  None: not measured.  ``low`` and
+    ``high`` are where it wins with the request time at the low and at the high end of its measured
+    interval; None where it has no interval.  The low end is the quick one.
     """
 
     pace: Pace
     prefill: Bound
     intervals: tuple[Interval, ...] | None
+    low: tuple[Interval, ...] | None = None
+    high: tuple[Interval, ...] | None = None
 
 
 def contexts_of(question: Question, tokens: Sequence[int] = CONTEXTS) -> tuple[Context, ...]:
@@ -152,18 +156,27 @@ def winning_of(
         bounds["high"] = lambda n: question.prefill(n).high_s
     found = []
     for pace in PACES:
-        requests = _requests(point, point.mean if pace == "mean" else point.slow)
+        figure, ends = (
+            (point.mean, point.mean_ends()) if pace == "mean" else (point.slow, point.slow_ends())
+        )
+        times = (figure.value, *(ends or (None, None)))
         for bound, seconds in bounds.items():
-            intervals = _intervals(question, requests, seconds, contexts)
-            found.append(Winning(pace=pace, prefill=bound, intervals=intervals))
+            intervals, low, high = (
+                _intervals(question, _at(point, time_s), seconds, contexts) for time_s in times
+            )
+            found.append(Winning(pace=pace, prefill=bound, intervals=intervals, low=low, high=high))
     return tuple(found)
 
 
 def _requests(point: ReloadPoint, figure: Figure) -> Requests | None:
-    if figure.value is None:
+    return _at(point, figure.value)
+
+
+def _at(point: ReloadPoint, request_s: float | None) -> Requests | None:
+    if request_s is None:
         return None
     return Requests(
-        request_bytes=point.request_bytes, request_s=figure.value, in_flight=point.in_flight
+        request_bytes=point.request_bytes, request_s=request_s, in_flight=point.in_flight
     )
 
 

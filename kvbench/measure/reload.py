@@ -92,6 +92,22 @@ class ReloadPoint(Struct, frozen=True, kw_only=True):
             return p99
         return replace(p99, value=mean.value, low=None, high=None, interval="none")
 
+    def slow_ends(self) -> tuple[float, float] | None:
+        """Return the time of a request in a slow reload at both ends of its interval.
+
+        At each end it is the p99 or the mean, whichever is longer there; None without an interval
+        of the p99.
+        """
+        p99, mean = _ends(self.p99), _ends(self.mean)
+        if p99 is None or self.mean.value is None:
+            return p99
+        low, high = mean or (self.mean.value, self.mean.value)
+        return max(p99[0], low), max(p99[1], high)
+
+    def mean_ends(self) -> tuple[float, float] | None:
+        """Return the mean time of a request at both ends of its interval, None without one."""
+        return _ends(self.mean)
+
 
 class LeftOut(Struct, frozen=True, kw_only=True):
     """A read stream of the run that stands for no reload, and why."""
@@ -243,6 +259,14 @@ def _figure(summary: Summary | None, metric: str, missing: str) -> Figure:
         unit=unit,
         reason=summary.reason,
     )
+
+
+def _ends(figure: Figure) -> tuple[float, float] | None:
+    if figure.value is None or figure.interval == "none":
+        return None
+    if figure.low is None or figure.high is None or figure.low <= 0:
+        return None
+    return figure.low, figure.high
 
 
 def _none(unit: str, reason: str) -> Figure:

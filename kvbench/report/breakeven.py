@@ -135,8 +135,15 @@ def needed_words(context: Context) -> str:
     return NEVER if needed is None else format_bandwidth(needed)
 
 
-def winning_words(answer: Answer, point: PointAnswer, pace: Pace) -> str:
-    """Return where reloading wins: ``at the mean reloading wins from 9,000 tokens on``."""
+def winning_words(answer: Answer, point: PointAnswer, pace: Pace, *, with_ends: bool = True) -> str:
+    """Return where reloading wins: ``at the mean reloading wins from 9,000 tokens on``.
+
+    Args:
+        answer: what the point is of.
+        point: the measured point.
+        pace: the time that each request takes.
+        with_ends: also where it wins at the ends of the interval of that time.
+    """
     found = [w for w in point.winning if w.pace == pace]
     at = "at the mean" if pace == "mean" else f"at {pace}"
     ends = f"{answer.contexts[0].tokens:,} to {answer.contexts[-1].tokens:,} tokens"
@@ -146,7 +153,8 @@ def winning_words(answer: Answer, point: PointAnswer, pace: Pace) -> str:
             return f"{at} reloading was {NOT_MEASURED}"
         where = _intervals(winning.intervals, ends)
         estimate = "" if winning.prefill == "estimate" else f"by the {winning.prefill} estimate "
-        texts.append(f"{estimate}{where}")
+        told = _ends_words(point, winning) if with_ends and winning.prefill == "estimate" else ""
+        texts.append(f"{estimate}{where}{told}")
     return f"{at} reloading wins {'; '.join(texts)}"
 
 
@@ -185,6 +193,34 @@ def _intervals(intervals: Sequence[Interval], ends: str) -> str:
         parts = f"in parts from {before[0].low_tokens:,} to {before[-1].high_tokens:,} tokens"
         return f"{_interval(last, ends)} and {parts}"
     return " and ".join(_interval(interval, ends) for interval in intervals)
+
+
+def _ends_words(point: PointAnswer, winning: Winning) -> str:
+    """Return where it wins at the ends of the measured interval, quick end first; "" for none."""
+    if winning.low is None or winning.high is None:
+        return ""
+    figure = point.mean if winning.pace == "mean" else point.p99
+    kind = "range" if figure.interval == "range" else f"{figure.interval} interval"
+    if winning.low == winning.intervals == winning.high:
+        return f" (as at the ends of its {kind})"
+    quick, slow = (_briefly(found) for found in (winning.low, winning.high))
+    return f" (at the ends of its {kind}: {quick}, {slow})"
+
+
+def _briefly(intervals: Sequence[Interval]) -> str:
+    if not intervals:
+        return "at no length"
+    last = intervals[-1]
+    match last.from_start, last.to_end:
+        case True, True:
+            text = "at every length"
+        case True, False:
+            text = f"up to {last.high_tokens:,}"
+        case False, True:
+            text = f"from {last.low_tokens:,} on"
+        case _:
+            text = f"from {last.low_tokens:,} to {last.high_tokens:,}"
+    return f"{text} and in parts below" if len(intervals) > 1 else text
 
 
 def _interval(interval: Interval, ends: str) -> str:

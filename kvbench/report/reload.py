@@ -205,7 +205,7 @@ def _figure(answer: Answer, drawn: Sequence[PointAnswer]) -> Figure:
                     [
                         *(_describe(one) for one in series),
                         *(f"{rule.label}." for rule in rules),
-                        *(f"{winning_words(answer, p, 'mean')}." for p in drawn),
+                        *(f"{winning_words(answer, p, 'mean', with_ends=False)}." for p in drawn),
                     ]
                 ),
                 x_label="context (tokens)",

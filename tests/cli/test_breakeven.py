@@ -267,6 +267,14 @@ def test_doubts_and_alerts_stand_beside_the_numbers(
     assert answer["points"][0]["doubts"]
 
 
+def test_where_it_wins_is_told_at_both_ends_of_what_was_measured(said: Said) -> None:
+    own = ("--model", "llama-3.1-8b", "--prefill-tok-s", "10000")
+    text = " ".join(said(*own).split())
+    assert "from 1,024 to 131,072 tokens (as at the ends of its range)" in text
+    for winning in json.loads(said(*own, "--json"))["points"][0]["winning"]:
+        assert winning["low"] == winning["intervals"] == winning["high"]
+
+
 def test_users_are_counted_within_the_budget(said: Said) -> None:
     argv = (*LLAMA, "--ttft-ms", "500", "--overhead-ms", "10")
     answer = json.loads(said(*argv, "--json"))
@@ -286,7 +294,7 @@ def test_the_formula_is_an_estimate_with_its_range(said: Said) -> None:
     for row in answer["contexts"]:
         assert row["prefill_basis"] == "formula"
         assert row["prefill_low_s"] < row["prefill_s"] < row["prefill_high_s"]
-    text = said(*argv)
+    text = " ".join(said(*argv).split())
     assert "low to high" in text
     assert "rough estimate: FLOPs formula" in text
     assert "by the low estimate" in text

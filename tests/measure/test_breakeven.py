@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from kvbench.kv.breakeven import CONTEXTS
 from kvbench.kv.prefill import Prefill, prefill_from_rate
@@ -139,6 +140,38 @@ def test_reloading_wins_above_the_length_at_which_its_overhead_is_paid() -> None
     assert row(question, a_point(), interval.low_tokens).winner_mean == "reload"
     assert row(question, a_point(), interval.low_tokens - 1).winner_mean == "recompute"
     assert winning(question, a_point())["p99", "estimate"].intervals == ()
+
+
+def test_where_reloading_wins_is_told_at_the_ends_of_what_was_measured() -> None:
+    # Per token 62.5 us against 100 us, and 50 ms more; at 50 and 75 us even at 1,000 and 2,000.
+    point = a_point()
+    rate = 2 * MIB / 0.001
+    bandwidth = replace(point.bandwidth, low=rate / 1.2, high=rate / 0.8, interval="range")
+    found = winning(a_question(10_000, overhead_s=0.05), replace(point, bandwidth=bandwidth))
+    mean = found["mean", "estimate"]
+    (low,), (middle,), (high,) = (w or () for w in (mean.low, mean.intervals, mean.high))
+    assert low.from_start
+    assert 1334 <= middle.low_tokens <= 1360
+    assert 2000 <= high.low_tokens <= 2040
+    assert high.to_end
+    slow = found["p99", "estimate"]
+    assert (slow.low, slow.intervals, slow.high) == ((), (), ())
+
+
+def test_the_ends_of_the_p99_are_no_quicker_than_those_of_the_mean() -> None:
+    point = a_point()  # 1 ms in the mean, 4 ms at p99
+    mean = replace(point.bandwidth, low=point.bandwidth.value, high=point.bandwidth.value)
+    p99 = replace(point.p99, low=0.0005, high=0.006, interval="range")
+    ends = replace(point, bandwidth=replace(mean, interval="range"), p99=p99).slow_ends()
+    assert ends is not None
+    assert list(ends) == pytest.approx([0.001, 0.006])
+
+
+def test_one_repetition_has_no_ends() -> None:
+    (point,) = find_reloads(a_run(a_reload(), repetitions=1)).points
+    found = winning(a_question(), point)["mean", "estimate"]
+    assert (found.low, found.high) == (None, None)
+    assert found.intervals is not None
 
 
 def test_reloading_may_win_everywhere() -> None:

@@ -68,7 +68,12 @@ def test_where_the_winner_changes_is_marked_and_told(run: MeasuredRun) -> None:
     tokens = f"{rule.value:,.0f}"
     assert rule.short_label == f"from {tokens}"
     words = f"at the mean reloading wins from {tokens} tokens on"
-    assert any(words in line for line in found.lines)
+    told = next(line for line in found.lines if words in line)
+    first, _, second = told.partition("at the ends of its range: from ")[2].partition(" on, from ")
+    ends = [int(end.partition(" on")[0].replace(",", "")) for end in (first, second)]
+    assert ends[0] < rule.value < ends[1]
+    assert any("at the ends of its range" in cell for row in found.tables[0].rows for cell in row)
+    assert "ends of its range" not in panel_of(found).description
 
 
 def test_the_numbers_behind_the_figure_have_the_bandwidth_needed(run: MeasuredRun) -> None:
