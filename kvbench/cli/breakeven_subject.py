@@ -57,7 +57,7 @@ def subject_of(asked: Asked, chosen: str = "") -> "Subject":
     tp = 1 if asked.tp is None else _tp(asked.tp)
     check_tp(model.geometry, tp)
     per_token = bytes_per_token(model.geometry, dtype)
-    gpu, prefill = _prefill(asked, model, tp)
+    gpu, prefill, source = _prefill(asked, model, tp)
     overhead_s, ttft_s = 0.0, None
     if asked.overhead_ms is not None:
         overhead_s = _milliseconds(asked.overhead_ms, "--overhead-ms", zero=True)
@@ -81,6 +81,7 @@ def subject_of(asked: Asked, chosen: str = "") -> "Subject":
             ttft_s=ttft_s,
         ),
         chosen=chosen,
+        source=source,
     )
 
 
@@ -146,20 +147,23 @@ def _model(asked: Asked, dtype: str | None) -> Model:
     return find_model(load_models(catalog.data_folder() / "models.toml"), asked.model)
 
 
-def _prefill(asked: Asked, model: Model, tp: int) -> tuple[Gpu | None, Callable[[int], Prefill]]:
-    """Return the GPU, which a user's own figure does not need, and seconds by tokens."""
-    gpu = None
+def _prefill(
+    asked: Asked, model: Model, tp: int
+) -> tuple[Gpu | None, Callable[[int], Prefill], str]:
+    """Return the GPU, which a user's own figure does not need, seconds by tokens, and whose."""
+    gpu, source = None, ""
     if asked.gpu is not None:
-        gpu = find_gpu(load_gpus(catalog.data_folder() / "gpus.toml"), asked.gpu)
+        gpus = load_gpus(catalog.data_folder() / "gpus.toml")
+        gpu, source = find_gpu(gpus, asked.gpu), gpus.table_source
     if asked.prefill_tok_s is not None:
         rate = _number(asked.prefill_tok_s, "--prefill-tok-s", zero=False)
-        return gpu, lambda tokens: prefill_from_rate(tokens, rate)
+        return gpu, lambda tokens: prefill_from_rate(tokens, rate), ""
     if gpu is None:
         raise UsageError(
             "name a GPU with --gpu, or give --prefill-tok-s", hint="see kvbench list gpus"
         )
     chosen = gpu
-    return gpu, lambda tokens: prefill_s(model, chosen, tp, tokens)
+    return gpu, lambda tokens: prefill_s(model, chosen, tp, tokens), source
 
 
 def _tp(text: str) -> int:

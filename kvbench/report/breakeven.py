@@ -38,7 +38,8 @@ INTERVALS_SHOWN = 2
 class Subject(Struct, frozen=True, kw_only=True):
     """Whose KV cache is asked about, and on what it would be recomputed.
 
-    ``chosen`` says in words who chose the model and the GPU, "" where the user did.
+    ``chosen`` says in words who chose the model and the GPU, "" where the user did.  ``source``
+    names who made the table of times to compute, "" where the figure is the user's own.
     """
 
     model: str
@@ -48,6 +49,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     bytes_per_token: int
     question: Question
     chosen: str = ""
+    source: str = ""
 
 
 class PointAnswer(Struct, frozen=True, kw_only=True):
@@ -107,6 +109,8 @@ class Answer(Struct, frozen=True, kw_only=True):
         question = subject.question
         contexts = contexts_of(question)
         notes = dict.fromkeys(question.prefill(c.tokens).note for c in contexts)
+        if subject.source:
+            notes[f"the table is of {subject.source}"] = None
         return cls(
             run_id=run.record.run_id,
             target=run.record.plan.target.path,

@@ -70,7 +70,7 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
         words=(head, *warning, *_notes(answer)),
         figure=_figure(answer, drawn),
         tables=(_points_table(answer),),
-        lines=(head, *warning, *lines),
+        lines=(head, *warning, *_recompute_notes(answer), *lines),
     )
 
 
@@ -98,11 +98,16 @@ def _both(answer: Answer, point: PointAnswer) -> str:
     return "; ".join([*has, *(winning_words(answer, point, p) for p in PACES)])
 
 
-def _notes(answer: Answer) -> Iterator[str]:
+def _recompute_notes(answer: Answer) -> Iterator[str]:
+    """Yield where the time to compute comes from."""
     notes = answer.prefill_notes
     for note in notes:
         if not any(other != note and other.startswith(note) for other in notes):
             yield f"Recompute: {note}."
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    yield from _recompute_notes(answer)
     yield (
         "A context of B bytes is ceil(B / request bytes) requests, so many in flight at a time, "
         "one round after the other. Mean: every request takes the mean time, as many in turn do: "

@@ -203,6 +203,7 @@ def test_your_own_rate_replaces_the_table_and_needs_no_gpu(said: Said) -> None:
     assert "at the mean reloading wins at every length from 1,024 to 131,072 tokens" in text
     assert "at p99 reloading wins at no length" in text
     assert "recompute: given: 10000 tokens/s at every length" in text
+    assert "aiconfigurator" not in text
 
 
 CONFIG = {
@@ -250,6 +251,7 @@ def test_the_text_says_how_a_reload_is_modelled_and_what_the_p99_is(said: Said) 
     assert "It is neither the p99 of a reload nor a bound" in text
     assert "upper bound" not in text
     assert "estimate: table of llama-3.1-8b on h100" in text
+    assert "recompute: the table is of aiconfigurator" in text
     assert "extrapolated" in text
 
 

@@ -84,6 +84,15 @@ def test_the_numbers_behind_the_figure_have_the_bandwidth_needed(run: MeasuredRu
     assert row[4].endswith("GB/s")
 
 
+def test_the_terminal_names_the_source_of_the_time_to_compute_as_the_page_does(
+    run: MeasuredRun,
+) -> None:
+    found = asked(run, model="llama-3.1-8b", gpu="h100")
+    for words in (found.words, found.lines):
+        assert any(line.startswith("Recompute: estimate: table of llama-3.1-8b") for line in words)
+        assert any(line.startswith("Recompute: the table is of aiconf") for line in words)
+
+
 def test_users_are_told_when_a_budget_is_given(run: MeasuredRun) -> None:
     assert not any("users" in name for name in asked(run).tables[0].head)
     found = asked(run, ttft_ms="2000")
