@@ -41,12 +41,11 @@ def first_facts(run: MeasuredRun, marks: Marks, reload: ReloadView | None) -> tu
     it is what the drive can do; the tables have the rest.
     """
     found = [fact for role in ROLES if (fact := _of_role(run, role, marks)) is not None]
-    # The first line only says what is asked; and a cache or an empty block is no reload.
+    # A cache or an empty block is no reload.
     proven = run.record.written.state not in NOT_THE_MEDIUM
-    if reload is None or len(reload.lines) < 2 or not proven:
+    if reload is None or not reload.fact or not proven:
         return tuple(found[:FACTS_MAX])
-    subject, line = reload.lines[0].partition(";")[0], reload.lines[1]
-    fact = FirstFact(text="Reload or recompute", detail=f"{subject}; {line}", href="#reload")
+    fact = FirstFact(text="Reload or recompute", detail=reload.fact, href="#reload")
     return (*found[: FACTS_MAX - 1], fact)
 
 

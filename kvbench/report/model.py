@@ -266,6 +266,7 @@ class ReloadView(Struct, frozen=True, kw_only=True):
     figure: Figure | None
     tables: tuple[PlainTable, ...]
     lines: tuple[str, ...]  # the answer in a sentence per drawn line, for a terminal
+    fact: str = ""  # of the first drawn line, "" without a reload
 
 
 class RoleVerdict(Struct, frozen=True, kw_only=True):

@@ -65,12 +65,13 @@ def reload_view(run: MeasuredRun, subject: Subject | None) -> ReloadView | None:
         head += f" A reload also has {_time(answer.overhead_s)} of overhead."
     head += f" Reloading wins above BW* = {needed}."
     warning = tuple(_warnings(run))
-    lines = (f"{_label(answer, point)}: {_both(answer, point)}" for point in drawn)
+    lines = [f"{_label(answer, point)}: {_both(answer, point)}" for point in drawn]
     return ReloadView(
         words=(head, *warning, *_notes(answer)),
         figure=_figure(answer, drawn),
         tables=(_points_table(answer),),
         lines=(head, *warning, *_recompute_notes(answer), *lines),
+        fact=f"{head.partition(';')[0]}; {lines[0]}" if lines else "",
     )
 
 

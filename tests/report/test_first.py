@@ -10,9 +10,7 @@ from kvbench.report.role_model import CardView, Chip
 from kvbench.report.words import parameter_words, summary_detail, summary_text
 from tests.report.example import make_run, never_written
 
-RELOAD = ReloadView(
-    words=(), figure=None, tables=(), lines=("model M on G; an estimate", "reloading wins")
-)
+RELOAD = ReloadView(words=(), figure=None, tables=(), lines=(), fact="model M on G; reloading wins")
 
 
 def test_each_role_has_its_best_point_with_interval_and_place() -> None:
@@ -46,7 +44,7 @@ def test_the_reload_takes_the_last_place() -> None:
 
 def test_a_reload_that_was_not_measured_is_no_fact() -> None:
     run = make_run()
-    facts = first_facts(run, collect_marks(run), replace(RELOAD, lines=RELOAD.lines[:1]))
+    facts = first_facts(run, collect_marks(run), replace(RELOAD, fact=""))
     assert all(fact.href != "#reload" for fact in facts)
 
 

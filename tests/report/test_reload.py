@@ -93,6 +93,14 @@ def test_the_terminal_names_the_source_of_the_time_to_compute_as_the_page_does(
         assert any(line.startswith("Recompute: the table is of aiconf") for line in words)
 
 
+def test_the_fact_for_the_first_screen_is_what_a_drawn_reload_comes_to(run: MeasuredRun) -> None:
+    found = asked(run, model="llama-3.1-8b", gpu="h100")
+    subject, answer = found.fact.split("; ", 1)
+    assert subject.startswith("llama-3.1-8b with bf16 KV")
+    assert "at the mean reloading wins" in answer
+    assert answer in found.lines
+
+
 def test_users_are_told_when_a_budget_is_given(run: MeasuredRun) -> None:
     assert not any("users" in name for name in asked(run).tables[0].head)
     found = asked(run, ttft_ms="2000")
