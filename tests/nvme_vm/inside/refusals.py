@@ -166,6 +166,9 @@ def md(driver: Driver) -> None:
         asked(driver, "md member", SAFE)
         run(*EXT4, "/dev/md0")
         with mounted("/dev/md0"):
+            run("sync")
+            # A moment after the last write to an array its members are marked clean.
+            wait_until(lambda: Path("/sys/block/md0/md/array_state").read_text() == "clean\n")
             asked(driver, "disk under a mounted array", SAFE)
     asked(driver, "md member, stopped", SAFE)
     wiped(SAFE, PAIR)
