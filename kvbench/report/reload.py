@@ -22,7 +22,15 @@ from kvbench.report.breakeven import (
     winning_words,
 )
 from kvbench.report.model import Figure, LinePanel, LineSeries, PlainTable, ReloadView, Rule
-from kvbench.report.words import micro, parameter_words, quantity, sentence, short, spread
+from kvbench.report.words import (
+    IN_DOUBT,
+    micro,
+    parameter_words,
+    quantity,
+    sentence,
+    short,
+    spread,
+)
 from kvbench.units import format_bandwidth, format_size, format_time
 
 LINES_MAX = 4
@@ -95,7 +103,8 @@ def _head(answer: Answer, subject: Subject) -> str:
 def _both(answer: Answer, point: PointAnswer) -> str:
     """Return the measured bandwidth and where reloading wins, at the mean and at p99."""
     rate = point.bandwidth.value
-    has = [] if rate is None else [format_bandwidth(rate)]
+    doubtful = f" {IN_DOUBT}" if point.doubts else ""
+    has = [] if rate is None else [f"{format_bandwidth(rate)}{doubtful}"]
     return "; ".join([*has, *(winning_words(answer, point, p) for p in PACES)])
 
 
@@ -264,6 +273,7 @@ def _points_table(answer: Answer) -> PlainTable:
     longest = len(answer.contexts) - 1
     shown = sorted({longest // 2, 3 * longest // 4, longest})
     users = [answer.contexts[i].tokens for i in shown] if answer.ttft_s is not None else []
+    doubted = any(point.doubts for point in answer.points)
     rows = []
     for point in answer.points:
         request = f"{format_size(point.request_bytes)} = {point.request_tokens:.4g} tokens"
@@ -274,6 +284,7 @@ def _points_table(answer: Answer) -> PlainTable:
             _number("latency_p50", point.p50),
             _number("latency_p99", point.p99),
             _number("bandwidth", point.bandwidth),
+            *(["; ".join(short(doubt, 80) for doubt in point.doubts) or "none"] if doubted else []),
             *(_where(answer, point, pace) for pace in PACES),
         ]
         by_tokens = {r.tokens: r.users for r in point.reloads}
@@ -290,6 +301,7 @@ def _points_table(answer: Answer) -> PlainTable:
             "request p50",
             "request p99",
             "bandwidth",
+            *(["doubts"] if doubted else []),
             "reload wins, at the mean",
             "reload wins, at p99",
             *(f"users at {tokens // 1024}k" for tokens in users),

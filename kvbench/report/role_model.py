@@ -69,6 +69,7 @@ class ReadingView(Struct, frozen=True, kw_only=True):
     value: str
     detail: str
     known: bool
+    doubts: tuple[str, ...] = ()
 
 
 class ProbeView(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from kvbench.report.role_model import CardView, ControllerView, LevelView, ProbeView
+from kvbench.report.words import IN_DOUBT
 
 NAME_WIDTH = 12
 VERDICT_WIDTH = 11
@@ -64,10 +65,11 @@ def _controller(requirement: ControllerView, columns: int) -> Iterator[str]:
 def _probe(probe: ProbeView) -> str:
     if probe.missing:
         return f"{probe.what}: {probe.missing}"
-    numbers = [
-        f"{reading.value} ({reading.point})" if reading.point else reading.value
-        for reading in probe.readings
-    ]
+    numbers = []
+    for reading in probe.readings:
+        doubtful = f" {IN_DOUBT}" if reading.doubts else ""
+        point = f" ({reading.point})" if reading.point else ""
+        numbers.append(f"{reading.value}{doubtful}{point}")
     more = f"; {probe.more}" if probe.more else ""
     return f"{probe.what}: {'; '.join(numbers)}{more}"
 

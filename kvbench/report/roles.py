@@ -24,6 +24,7 @@ from kvbench.report.role_model import (
 from kvbench.report.words import (
     DASH,
     EVIDENCE_WORDS,
+    IN_DOUBT,
     metric_label,
     parameter_words,
     quantity,
@@ -138,7 +139,9 @@ def _score_words(level: JudgedLevel, *, projected: bool) -> str:
 def _decided_words(row: RequirementRow) -> str:
     what = _what(row.workload, row.stream, row.metric)
     if row.verdict in ("met", "missed"):
-        return f"{what}: {_measured(row)}, {_limit(row)}, {margin_words(row.margin)}"
+        doubtful = f" {IN_DOUBT}" if row.doubts else ""
+        measured = f"{_measured(row)}{doubtful}"
+        return f"{what}: {measured}, {_limit(row)}, {margin_words(row.margin)}"
     verdict, reason = verdict_words(row), sentence(row.reason)
     return f"{what}: {reason}" if verdict == NOT_IN_RUN else f"{what}: {verdict}, {reason}"
 
@@ -257,4 +260,5 @@ def _reading(probe: ProbeReading, figure: Figure) -> ReadingView:
         value=quantity(probe.metric, probe.unit, figure.value, censored=figure.censored),
         detail=_spread(probe.metric, probe.unit, figure),
         known=True,
+        doubts=tuple(sentence(doubt) for doubt in figure.doubts),
     )

@@ -11,6 +11,7 @@ from kvbench.units import format_size, format_value
 from kvbench.workload.schema import Evidence, Role, Stream, SweepValue
 
 DASH = "\N{EN DASH}"  # between two numbers, and for "nothing here"
+IN_DOUBT = "(doubtful)"  # where a mark has no place
 NAME_CHARS_MAX = 60
 TEXT_CHARS_MAX = 600  # of a sentence from an archive
 _MICROSECONDS = re.compile(r"(?<=\d) us\b")

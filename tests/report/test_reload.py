@@ -3,6 +3,7 @@
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from kvbench.cli.breakeven_subject import Asked, subject_of_report
 from kvbench.errors import UsageError
@@ -99,6 +100,16 @@ def test_the_fact_for_the_first_screen_is_what_a_drawn_reload_comes_to(run: Meas
     assert subject.startswith("llama-3.1-8b with bf16 KV")
     assert "at the mean reloading wins" in answer
     assert answer in found.lines
+
+
+def test_a_reload_that_is_doubted_says_so_in_its_row_and_its_line(run: MeasuredRun) -> None:
+    why = "unstable: the repetitions differ by a factor of 2 or more"
+    doubted = replace(run, summaries=tuple(replace(s, doubts=(why,)) for s in run.summaries))
+    found = asked(doubted)
+    (table,) = found.tables
+    place = table.head.index("doubts")
+    assert all(why[:40] in row[place] for row in table.rows)
+    assert "GB/s (doubtful); at the mean" in found.fact
 
 
 def test_users_are_told_when_a_budget_is_given(run: MeasuredRun) -> None:

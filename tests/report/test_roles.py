@@ -176,6 +176,23 @@ def test_a_controller_requirement_shows_its_numbers_and_what_it_cannot_prove() -
     assert "why it is so" in Page(html.render(found)).text("section")
 
 
+def test_a_number_that_is_doubted_says_so_wherever_it_stands() -> None:
+    run = fast()
+    doubts = ("unstable: the repetitions differ by a factor of 2 or more",)
+    doubted = tuple(replace(summary, doubts=doubts) for summary in run.summaries)
+    found = shown(replace(run, summaries=doubted))
+    (reading,) = found.controller[0].probes[0].readings
+    assert reading.doubts == doubts
+    page = html.render(found)
+    controller = page[page.index('id="controller"') :]
+    assert f'<span class="mark" title="{doubts[0]}">doubts</span>' in controller
+    said = text.render(found).splitlines()
+    assert any("(doubtful)" in line for line in said[said.index("GOOD ENOUGH FOR WHICH ROLE?") :])
+    start = next(n for n, line in enumerate(said) if line.startswith("THE CONTROLLER"))
+    assert "(doubtful)" in " ".join(said[start : start + 4])
+    assert "(doubtful)" not in text.render(shown(run))
+
+
 def test_a_controller_requirement_without_any_number_is_one_line() -> None:
     told = lines(shown(None, None, ABSENT, ABSENT))
     assert "Small-I/O rate: not measured: run --workload w-2\n" in told
