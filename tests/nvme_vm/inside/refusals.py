@@ -44,6 +44,15 @@ def wiped(*disks: str) -> None:
         run("blockdev", "--rereadpt", disk)
 
 
+def unclaimed(disk: str) -> bool:
+    """Return whether nothing in the kernel claims a disk: what is stopped lets go a bit later."""
+    try:
+        os.close(os.open(disk, os.O_RDONLY | os.O_EXCL))
+    except OSError:
+        return False
+    return True
+
+
 def partitioned(disk: str) -> tuple[str, str]:
     """Make two partitions, and return their names."""
     lines = "label: gpt\nsize=16M\nsize=16M\n"
@@ -234,7 +243,7 @@ def bcache(driver: Driver) -> None:
         asked(driver, "bcache member, registered", SAFE)
     finally:
         (disk / "bcache" / "stop").write_text("1")
-        wait_until(lambda: not (disk / "bcache").exists())
+        wait_until(lambda: not (disk / "bcache").exists() and unclaimed(SAFE))
     wiped(SAFE)
 
 
