@@ -80,27 +80,10 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSam
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if not left.size or not right.size:
         raise ValueError("both samples need a value")
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise ValueError("a sample holds only finite values")
-    positive = bool((left > 0).all() and (right > 0).all())
-    if positive:
-        left, right = np.log(left), np.log(right)
+    left, right, positive = _on_scale(left, right)
     steps = np.sort((right[None, :] - left[:, None]).ravel())
     rank = rank_sum.edge_rank(left.size, right.size, (1 - confidence) / 2)
-    shift = _middle(steps)
-    shown = _as_ratio if positive else float
-    return TwoSample(
-        kind="ratio" if positive else "difference",
-        estimate=shown(shift),
-        shift=shift,
-        low=shown(steps[rank - 1]) if rank else None,
-        high=shown(steps[-rank]) if rank else None,
-        p_larger=_p(steps > _slack(0.0), left.size, right.size),
-        p_smaller=_p(steps < -_slack(0.0), left.size, right.size),
-        n_a=left.size,
-        n_b=right.size,
-        steps=steps,
-    )
+    return _result(steps, rank, (left.size, right.size), positive=positive, paired=False)
 
 
 def compare_pairs(a: Sequence[float], b: Sequence[float], confidence: float) -> TwoSample:
@@ -117,28 +100,45 @@ def compare_pairs(a: Sequence[float], b: Sequence[float], confidence: float) -> 
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if not left.size or left.size != right.size:
         raise ValueError("pairs need as many values of one as of the other")
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise ValueError("a sample holds only finite values")
-    positive = bool((left > 0).all() and (right > 0).all())
-    if positive:
-        left, right = np.log(left), np.log(right)
+    left, right, positive = _on_scale(left, right)
     n = int(left.size)
     steps = signed_rank.averages(right - left)
     rank = signed_rank.edge_rank(n, (1 - confidence) / 2)
+    return _result(steps, rank, (n, n), positive=positive, paired=True)
+
+
+def _on_scale(
+    left: NDArray[np.float64], right: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """Return both samples, as logarithms where all values are positive, and whether they are."""
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise ValueError("a sample holds only finite values")
+    positive = bool((left > 0).all() and (right > 0).all())
+    return (np.log(left), np.log(right), True) if positive else (left, right, False)
+
+
+def _result(
+    steps: NDArray[np.float64], rank: int, sizes: tuple[int, int], *, positive: bool, paired: bool
+) -> TwoSample:
+    """Return what sorted steps from one sample to the other tell; ``rank`` 0: no interval."""
     shift = _middle(steps)
     shown = _as_ratio if positive else float
+
+    def p_of(these: NDArray[np.bool_]) -> float:
+        return signed_rank.p_of(float(these.sum()), sizes[0]) if paired else _p(these, *sizes)
+
     return TwoSample(
         kind="ratio" if positive else "difference",
         estimate=shown(shift),
         shift=shift,
         low=shown(steps[rank - 1]) if rank else None,
         high=shown(steps[-rank]) if rank else None,
-        p_larger=signed_rank.p_of(float((steps > _slack(0.0)).sum()), n),
-        p_smaller=signed_rank.p_of(float((steps < -_slack(0.0)).sum()), n),
-        n_a=n,
-        n_b=n,
+        p_larger=p_of(steps > _slack(0.0)),
+        p_smaller=p_of(steps < -_slack(0.0)),
+        n_a=sizes[0],
+        n_b=sizes[1],
         steps=steps,
-        paired=True,
+        paired=paired,
     )
 
 
