@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 
 def works(path: Path) -> bool:
     """Return whether a file can be opened with O_DIRECT."""
@@ -11,3 +13,11 @@ def works(path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def skip_without(folder: Path) -> None:
+    """Skip the test, and say why, where files of ``folder`` cannot be opened with O_DIRECT."""
+    probe = folder / "probe"
+    probe.write_bytes(b"\1" * 4096)
+    if not works(probe):
+        pytest.skip(f"{folder} does not support O_DIRECT")

@@ -68,10 +68,7 @@ def wait_for_the_end(folder: Path, process: subprocess.Popen[str]) -> Path:
 @pytest.mark.fio
 @needs_fio
 def test_a_run_that_is_stopped_while_its_report_is_written_is_whole(tmp_path: Path) -> None:
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     arguments = ("run", "--workload", SMALL, "--span", "16MiB", "--repetitions", "1")
     with started(*arguments, cwd=tmp_path) as process:
         run = wait_for_the_end(tmp_path, process)

@@ -68,10 +68,7 @@ def test_the_files_are_written_where_nothing_can_be_printed(
 @pytest.mark.fio
 @needs_fio
 def test_a_run_whose_terminal_closes_ends_as_interrupted_with_its_report(tmp_path: Path) -> None:
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     terminal, its_end = pty.openpty()
     with subprocess.Popen(
         command("run", "--workload", LONG, "--span", "16MiB"),

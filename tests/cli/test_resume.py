@@ -25,10 +25,7 @@ pytestmark = [pytest.mark.fio, needs_fio]
 def done_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small finished run."""
     folder = tmp_path_factory.mktemp("done")
-    probe = folder / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{folder} does not support O_DIRECT")
+    direct_io.skip_without(folder)
     done = kvbench(
         "run", "--workload", SMALL, "--span", "64MiB", "--repetitions", "1", "--runtime", "0.2",
         cwd=folder,
@@ -144,10 +141,7 @@ def test_a_whole_run_without_an_end_is_ended_and_reported(run: Path, done_run: P
 def test_a_run_that_was_killed_while_it_trimmed_goes_on_with_its_file_written(
     tmp_path: Path,
 ) -> None:
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     (tmp_path / "trims.toml").write_text(TRIMS, encoding="utf-8")
     arguments = ("run", "--workload", "trims.toml", "--span", "32MiB", "--repetitions", "1")
     with started(*arguments, cwd=tmp_path) as process:
@@ -185,10 +179,7 @@ def test_a_run_that_another_one_adds_to_is_left_alone(run: Path, done_run: Path)
 
 
 def test_a_run_is_held_from_its_first_cell_to_its_end(tmp_path: Path) -> None:
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     with started("run", "--workload", LONG, "--span", "16MiB", cwd=tmp_path) as process:
         deadline = time.monotonic() + 90
         while not (cells := list(tmp_path.glob("results/2*/cells/.partial-*/job.fio"))):
@@ -231,10 +222,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, option:
 
 
 def test_a_load_curve_goes_on_in_its_middle(tmp_path: Path) -> None:
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     (tmp_path / "curve.toml").write_text(CURVE, encoding="utf-8")
     done = kvbench(
         "run", "--workload", "curve.toml", "--span", "64MiB", "--repetitions", "1", "--json",

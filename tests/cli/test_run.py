@@ -46,10 +46,7 @@ pytestmark = [
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder on a file system with O_DIRECT."""
-    probe = tmp_path / "probe"
-    probe.write_bytes(b"\1" * 4096)
-    if not direct_io.works(probe):
-        pytest.skip(f"{tmp_path} does not support O_DIRECT")
+    direct_io.skip_without(tmp_path)
     return tmp_path
 
 

@@ -19,7 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -115,34 +115,21 @@ class Driver:
 
     def start(self, argv: Sequence[str], out: int, err: int, *, draws: bool = False) -> int:
         """Fork a kvbench that writes to two descriptors, and return its pid."""
-        from kvbench.cli import main
         from kvbench.report import html
 
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
-        if pid:
-            return pid
-        code = 99
-        try:
+
+        def alone() -> None:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(out, 1)
-            os.dup2(err, 2)
-            sys.argv = ["kvbench", *argv]
             if not draws:
                 html.render = no_page
-            main.entry()
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 98
-        except BaseException:  # noqa: BLE001 - as the interpreter would show it
-            traceback.print_exc()
-            code = 1
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)
+
+        pid = os.fork()
+        if not pid:
+            become_kvbench(argv, out, err, first=alone)
+        return pid
 
     def qmp(self, execute: str, **arguments: object) -> None:
         """Tell QEMU, from inside, to do something to this machine; wait for no answer.
@@ -168,6 +155,38 @@ class Driver:
 def no_page(view: "ReportView") -> str:  # noqa: ARG001 - called as the one that draws
     """Stand for the page of a run."""
     return "<!DOCTYPE html><title>not drawn in the guest</title>"
+
+
+def become_kvbench(
+    argv: Sequence[str], out: int, err: int, *, first: Callable[[], None]
+) -> NoReturn:
+    """Be ``kvbench ARGV`` in this process, a fork, and end with its exit code.
+
+    Args:
+        argv: what follows the program's name.
+        out: the descriptor that becomes its standard output.
+        err: the descriptor that becomes its standard error.
+        first: called before, for what else the fork is to have of its own.
+    """
+    from kvbench.cli import main
+
+    code = 1  # as the interpreter has it after a traceback
+    try:
+        first()
+        for descriptor, place in ((out, 1), (err, 2)):
+            os.dup2(descriptor, place)
+            os.close(descriptor)
+        sys.argv = ["kvbench", *argv]
+        main.entry()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent, whatever happened
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
 
 
 def wait_for(pid: int, limit_s: float) -> int:
