@@ -133,7 +133,7 @@ def _make_held(path: Path, size_bytes: int) -> None:
         _sync_folder(folder)
         new.rename(path)
         _sync_folder(folder)
-    except BaseException:
+    except BaseException:  # raised again: Ctrl-C leaves nothing behind either
         with suppress(OSError):
             record.unlink(missing_ok=True)
             new.unlink(missing_ok=True)

@@ -431,7 +431,7 @@ def _take_turns(
                     going = going and sessions[ready.side][0].run(cells)
                 if not going:
                     break
-        except BaseException as error:
+        except BaseException as error:  # raised again: whatever it is, both sides get their end
             with suppress(StoreError):  # what came first is told
                 _finish(sessions, "failed", str(error) or type(error).__name__)
             raise
